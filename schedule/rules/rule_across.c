@@ -725,15 +725,6 @@ static Shape shape_of(const Kernel *k, int64_t extent)
 	return s;
 }
 
-static const char *powers(Kernel *k, int64_t from, int64_t to)
-{
-	const char *text = "";
-	for (int64_t n = from; n <= to; n *= 2)
-		text = arena_printf(k->r->arena, "%s%s%lld", text,
-		    *text ? ", " : "", (long long)n);
-	return text;
-}
-
 /* --- the loops of a part ------------------------------------------------------------------ */
 
 static const char *along(const Kernel *k, bool row)
@@ -763,112 +754,89 @@ static int line_of_part(const Kernel *k, const Part *p)
 	return line;
 }
 
-/* All but the line's; with `fuse` none. */
-static const char *other_loops(Kernel *k, const Part *p, int line)
+/* Of the inside all but the line's; those that are not inside. */
+static const char *other_loops(const Kernel *k, const Part *p, int line)
 {
-	const char *text = "";
+	const char *loops = "";
 	for (int a = 0; a < p->naxes; a++)
 		if (p->axes[a].row < 0 && p->axes[a].extent > 1 && a != line)
-			text = arena_printf(k->r->arena, "%s%s, ", text,
-			    p->axes[a].loop);
-	return text;
+			loops = rule_join(k->r, loops, p->axes[a].loop);
+	return loops;
 }
 
-static const char *fused_inside(Kernel *k, const Part *p, int line)
+static const char *row_loops(const Kernel *k, const Part *p)
 {
-	const char *name = named(k, p->name, "f");
-	const char *inside = arena_printf(k->r->arena, "%s%s",
-	    other_loops(k, p, line), p->axes[line].loop);
-	rule_put(k->r, "reorder(");
+	const char *loops = "";
 	for (int a = 0; a < p->naxes; a++)
 		if (p->axes[a].row >= 0 || p->axes[a].extent == 1)
-			rule_put(k->r, "%s, ", p->axes[a].loop);
-	rule_put(k->r, "%s)\n%s = fuse(%s)\n", inside, name, inside);
-	return name;
+			loops = rule_join(k->r, loops, p->axes[a].loop);
+	return loops;
 }
 
 /* The first part decides for all. */
-static void split_inside(
-    Kernel *k, const Part *p, const char *loop, const Shape *s, Inside *in)
-{
-	bool first = !k->threads;
-	in->threads = named(k, p->name, "t");
-	in->steps = named(k, p->name, "s");
-	in->unrolled = k->registers ? NULL : named(k, p->name, "u");
-	rule_put(k->r, "%s", in->steps);
-	if (in->unrolled)
-		rule_put(k->r, ", %s", in->unrolled);
-	rule_put(k->r, ", %s = split(%s, ", in->threads, loop);
-	if (!first && in->unrolled)
-		rule_put(k->r, "[_, %s, %s])\n", k->steps, k->threads);
-	else if (!first)
-		rule_put(k->r, "[_, %s])\n", k->threads);
-	else if (in->unrolled)
-		rule_put(k->r, "?=[_, %d, %lld] in tile([1, 2, 4, 8], [%s]))\n",
-		    k->fused ? 1 : 4, (long long)s->threads,
-		    powers(k, s->least, s->most));
-	else
-		rule_put(k->r, "?=[_, %lld] in tile([%s]))\n", (long long)s->threads,
-		    powers(k, s->least, s->most));
-	k->threads = first ? in->threads : k->threads;
-	k->steps = first ? in->unrolled : k->steps;
-}
-
 static Inside put_inside(Kernel *k, const Part *p, const Shape *s)
 {
-	Inside in = {.others = ""};
+	Rules *r = k->r;
+	Inside in = {"", "", "", ""};
 	int line = line_of_part(k, p);
 	if (line < 0)
 		return in;
-	const char *loop = p->axes[line].loop;
-	if (k->fused && *other_loops(k, p, line))
-		loop = fused_inside(k, p, line);
+	const char *loop = p->axes[line].loop, *sizes;
+	in.others = other_loops(k, p, line);
+	if (k->fused && *in.others) {
+		const char *all = rule_join(r, in.others, loop);
+		loop = named(k, p->name, "f");
+		rule_put(r, "reorder(%s, %s)\n%s = fuse(%s)\n", row_loops(k, p),
+		    all, loop, all);
+		in.others = "";
+	}
+	if (k->threads)
+		sizes =
+		    arena_printf(r->arena, "[_, %s, %s]", k->steps, k->threads);
 	else
-		in.others = other_loops(k, p, line);
-	split_inside(k, p, loop, s, &in);
+		sizes = arena_printf(r->arena,
+		    "?=[_, %s, %lld] in tile([%s], [%s])",
+		    k->registers   ? ""
+			: k->fused ? "1"
+				   : "4",
+		    (long long)s->threads, k->registers ? "" : "1, 2, 4, 8",
+		    rule_powers(r, s->least, s->most));
+	const char *const *x = rule_split_loop(r, loop, named(k, p->name, ""),
+	    k->registers ? "s t" : "s u t", "%s", sizes);
+	in.steps = x[0];
+	in.unrolled = k->registers ? "" : x[1];
+	in.threads = x[k->registers ? 1 : 2];
+	if (!k->threads) {
+		k->threads = in.threads;
+		k->steps = in.unrolled;
+	}
 	return in;
 }
 
 /* What runs once for a row, or for a thread what it has of one. */
-static void put_inside_kinds(Kernel *k, const Part *p, const Inside *in)
+static void put_inside_kinds(Kernel *k, const Inside *in)
 {
-	if (!in->threads)
-		return;
-	rule_put(k->r, "bind(%s, %s)\n", in->threads, along(k, false));
-	rule_put(k->r, "unroll(%s)\n", in->unrolled ? in->unrolled : in->steps);
-	for (int a = 0; a < p->naxes && k->registers; a++)
-		if (p->axes[a].row < 0 && p->axes[a].extent > 1 &&
-		    a != line_of_part(k, p))
-			rule_put(k->r, "unroll(%s)\n", p->axes[a].loop);
+	rule_put(k->r, "bind(%s, %s)\neach unroll(%s, %s)\n", in->threads,
+	    along(k, false), *in->unrolled ? in->unrolled : in->steps,
+	    k->registers ? in->others : "");
 }
 
 static const char *inside_order(Kernel *k, const Inside *in)
 {
-	return !in->threads ? ""
-	    : arena_printf(k->r->arena, ", %s, %s%s%s%s", in->threads,
-		  in->others, in->steps, in->unrolled ? ", " : "",
-		  in->unrolled ? in->unrolled : "");
+	return arena_printf(k->r->arena, "%s, %s, %s, %s", in->threads,
+	    in->others, in->steps, in->unrolled);
 }
 
 /* A part that is computed for the rows of a block. */
 static void put_part(Kernel *k, const Part *p, const char *scope, const Shape *s)
 {
-	const char *rows = "", *sep = "";
+	const char *rows = row_loops(k, p);
 	bool shared = !strcmp(scope, "shared");
-	Inside in;
 	rule_put(k->r, "compute_at(%s, %s)\nset_scope(%s, %s)\n", p->name, k->place,
 	    p->name, scope);
-	in = put_inside(k, p, s);
-	for (int a = 0; a < p->naxes; a++) {
-		bool one = p->axes[a].row < 0 && p->axes[a].extent == 1;
-		if (p->axes[a].row < 0 && !one)
-			continue;
-		rows = arena_printf(
-		    k->r->arena, "%s%s%s", rows, sep, p->axes[a].loop);
-		sep = ", ";
-	}
-	if (in.threads && *rows)
-		rule_put(k->r, "reorder(%s%s)\n", rows, inside_order(k, &in));
+	Inside in = put_inside(k, p, s);
+	if (*in.threads && *rows)
+		rule_put(k->r, "reorder(%s, %s)\n", rows, inside_order(k, &in));
 	for (int a = 0; a < p->naxes; a++) {
 		if (p->axes[a].row < 0 && p->axes[a].extent > 1)
 			continue;
@@ -878,7 +846,7 @@ static void put_part(Kernel *k, const Part *p, const char *scope, const Shape *s
 		else if (!shared)
 			rule_put(k->r, "unroll(%s)\n", p->axes[a].loop);
 	}
-	put_inside_kinds(k, p, &in);
+	put_inside_kinds(k, &in);
 	rule_put(k->r, "tail(%s, mask)\n", p->name);
 }
 
@@ -923,10 +891,10 @@ static void put_group(Kernel *k, Part *p)
  * of them; `results`: each row has one element, the first thread's. */
 static void put_anchor(Kernel *k, const Part *p, const Shape *s, bool results)
 {
-	const char *outer = "", *ones = "", *threads = named(k, p->name, "r");
-	const char *one = results ? named(k, p->name, "one") : NULL;
-	Inside in = {0};
-	int n = 0;
+	Rules *r = k->r;
+	const char *outer = "", *ones = "", *unrolled = "";
+	const char *const *x = NULL;
+	Inside in = {"", "", "", ""};
 	if (!results)
 		in = put_inside(k, p, s);
 	for (int a = 0; a < p->naxes; a++) {
@@ -934,38 +902,35 @@ static void put_anchor(Kernel *k, const Part *p, const Shape *s, bool results)
 		if (p->axes[a].row < 0 && p->axes[a].extent > 1)
 			continue;
 		if (p->axes[a].row >= 0 && p->axes[a].row == k->divided) {
-			const char *block = named(k, p->name, "b");
-			rule_put(k->r, "%s, %s%s%s = split(%s, ", block, threads,
-			    one ? ", " : "", one ? one : "", loop);
-			rule_put(k->r, "?=[_, %lld%s] in tile([%s]%s))\n",
-			    (long long)s->rows, one ? ", 1" : "",
-			    powers(k, 1, s->most_rows), one ? ", [1]" : "");
-			loop = block;
+			x = rule_split_loop(r, loop, named(k, p->name, ""),
+			    results ? "b r one" : "b r",
+			    "?=[_, %lld, %s] in tile([%s], [%s])",
+			    (long long)s->rows, results ? "1" : "",
+			    rule_powers(r, 1, s->most_rows),
+			    results ? "1" : "");
+			outer = rule_join(r, outer, x[0]);
 		} else if (p->axes[a].extent == 1) {
-			ones = arena_printf(k->r->arena, "%s, %s", ones, loop);
-			continue;
+			ones = rule_join(r, ones, loop);
+		} else {
+			outer = rule_join(r, outer, loop);
 		}
-		outer = arena_printf(
-		    k->r->arena, "%s%s%s", outer, n ? ", " : "", loop);
-		n++;
-	}
-	rule_put(k->r, "reorder(%s, %s%s%s%s%s)\n", outer, threads, one ? ", " : "",
-	    one ? one : "", inside_order(k, &in), ones);
-	k->place = outer;
-	if (n > 1) {
-		k->place = named(k, p->name, "rows");
-		rule_put(k->r, "%s = fuse(%s)\n", k->place, outer);
-	}
-	rule_put(k->r, "bind(%s, blockIdx.x)\nbind(%s, %s)\n", k->place, threads,
-	    along(k, true));
-	if (one)
-		rule_put(k->r, "bind(%s, %s)\n", one, along(k, false));
-	for (int a = 0; a < p->naxes; a++)
 		if (p->axes[a].extent == 1 && p->axes[a].row != k->divided)
-			rule_put(k->r, "unroll(%s)\n", p->axes[a].loop);
-	put_inside_kinds(k, p, &in);
+			unrolled = rule_join(r, unrolled, loop);
+	}
+	assert(x);
+	rule_put(r, "reorder(%s, %s, %s, %s, %s)\n", outer, x[1], x[2],
+	    inside_order(k, &in), ones);
+	k->place = outer;
+	if (strchr(outer, ',')) {
+		k->place = named(k, p->name, "rows");
+		rule_put(r, "%s = fuse(%s)\n", k->place, outer);
+	}
+	rule_put(r, "bind(%s, blockIdx.x)\nbind(%s, %s)\nbind(%s, %s)\n",
+	    k->place, x[1], along(k, true), x[2], along(k, false));
+	rule_put(r, "each unroll(%s)\n", unrolled);
+	put_inside_kinds(k, &in);
 	if (!results)
-		rule_put(k->r, "tail(%s, mask)\n", p->name);
+		rule_put(r, "tail(%s, mask)\n", p->name);
 }
 
 /* A reduction that is a kernel's result: its sums are computed for the writer. */
@@ -1087,12 +1052,12 @@ static Part put_parts(
     Kernel *k, const Part *p, int axis, int64_t each, bool inner)
 {
 	int64_t extent = p->axes[axis].extent, n = (extent + each - 1) / each;
-	const char *part = named(k, p->name, inner ? "one" : "part");
-	const char *rest = named(k, p->name, inner ? "all" : "rest");
 	const char *name = named(k, p->name, inner ? "whole" : "parts");
-	rule_put(k->r, "%s, %s = split(%s, [_, %lld])\n%s = rfactor(%s)\n",
-	    inner ? rest : part, inner ? part : rest, p->axes[axis].loop,
-	    (long long)(inner ? 1 : each), name, part);
+	const char *const *x = rule_split_loop(k->r, p->axes[axis].loop,
+	    named(k, p->name, ""), inner ? "all one" : "part rest", "[_, %lld]",
+	    (long long)(inner ? 1 : each));
+	const char *part = x[inner], *rest = x[!inner];
+	rule_put(k->r, "%s = rfactor(%s)\n", name, part);
 	return parts_of(k, p, name, axis, part, inner ? 1 : n, rest,
 	    inner ? extent : each);
 }

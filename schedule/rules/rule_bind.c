@@ -32,27 +32,6 @@ bool rule_bind_applies(const Rules *r, int block)
 	return rule_is_open(r, block) && !is_made_by_reader(r, block);
 }
 
-/* The loops of the block's axes, which stand side by side. */
-static const char *loops_of(const Rules *r, const Block *block)
-{
-	const char *text = "";
-	for (int a = 0; a < block->nspatial; a++)
-		text = arena_printf(r->arena, "%s%s%s.%s", text,
-		    *text ? ", " : "", block->name, block->axes[a].name);
-	return text;
-}
-
-/* Of several loops one. */
-static const char *fused(
-    Rules *r, const Block *block, const char *loops, int n)
-{
-	if (n < 2)
-		return loops;
-	const char *name = rule_name(r, block, "f", "");
-	buf_printf(&r->text, "%s = fuse(%s)\n", name, loops);
-	return name;
-}
-
 /* Reductions that the block alone reads, and that have no loops: in its
  * thread. */
 static bool makes_reductions(Rules *r, int i, const char *thread)
@@ -68,79 +47,63 @@ static bool makes_reductions(Rules *r, int i, const char *thread)
 		any = true;
 		if (!thread)
 			continue;
-		buf_printf(&r->text, "set_scope(%s, reg)\ncompute_at(%s, %s)\n",
-		    name, name, thread);
-		for (int a = 0; a < block->nspatial; a++)
-			buf_printf(&r->text, "unroll(%s.%s)\n", name,
-			    block->axes[a].name);
+		rule_put(r,
+		    "set_scope(%s, reg)\ncompute_at(%s, %s)\n"
+		    "each unroll(%s)\n",
+		    name, name, thread,
+		    rule_loops(r, name, block, 0, block->nspatial, -1, -1));
 		r->blocks[b].scheduled = true;
 	}
 	return any;
 }
 
-static bool find_call(Expr *e, void *context)
-{
-	bool *calls = context;
-	*calls |= op_kind(e->op) == OPKIND_FUNCTION;
-	return !*calls;
-}
-
-/* Functions are long, and need registers: one at a time has work enough. */
-static bool has_call(const Rules *r, int i)
-{
-	bool calls = false;
-	expr_walk(r->bodies[i], find_call, &calls);
-	return calls;
-}
-
-/* A loop is cut into blocks, what a thread has and threads. */
-static const char *put_threads(
-    Rules *r, const Block *block, const char *all, int64_t elements, bool one,
-    bool calls)
+/* A loop is cut into blocks, what a thread has and threads.  Functions are long, and
+ * need registers: one at a time has work enough. */
+static const char *put_threads(Rules *r, const Block *block, const char *all,
+    int64_t elements, bool one, bool calls)
 {
 	int most = calls && CALLS < r->machine->block_threads
-	    ? CALLS : r->machine->block_threads;
-	const char *outer = rule_name(r, block, "f", "0");
-	const char *some = rule_name(r, block, "f", "r");
-	const char *inner = rule_name(r, block, "f", "1");
+	    ? CALLS
+	    : r->machine->block_threads;
 	bool many = elements >= (int64_t)MANY * r->machine->processors;
-	const char *threads = "";
-	for (int n = r->machine->warp; n <= most; n *= 2)
-		threads = arena_printf(
-		    r->arena, "%s%s%d", threads, *threads ? ", " : "", n);
-	if (one)
-		buf_printf(&r->text, "%s, %s = split(%s, ?=[_, %d] in tile([%s]))\n",
-		    outer, inner, all, USUAL, threads);
-	else
-		buf_printf(&r->text,
-		    "%s, %s, %s = split(%s, ?=[_, %d, %d] in tile("
-		    "[1, 2, 4, 8], [%s]))\nreorder(%s, %s, %s)\n",
-		    outer, some, inner, all, many ? 4 : 1, USUAL, threads, outer,
-		    inner, some);
-	buf_printf(&r->text, "bind(%s, blockIdx.x)\nbind(%s, threadIdx.x)\n",
-	    outer, inner);
+	const char *const *x =
+	    rule_split_loop(r, all, rule_name(r, block, "f", ""),
+		one ? "0 1" : "0 r 1", "?=[_, %s, %d] in tile([%s], [%s])",
+		one	   ? ""
+		    : many ? "4"
+			   : "1",
+		USUAL, one ? "" : "1, 2, 4, 8",
+		rule_powers(r, r->machine->warp, most));
+	const char *threads = x[one ? 1 : 2];
 	if (!one)
-		buf_printf(&r->text, "unroll(%s)\n", some);
-	return inner;
+		rule_put(r, "reorder(%s, %s, %s)\n", x[0], x[2], x[1]);
+	rule_put(r, "bind(%s, blockIdx.x)\nbind(%s, threadIdx.x)\nunroll(%s)\n",
+	    x[0], threads, one ? "" : x[1]);
+	return threads;
 }
 
 void rule_bind(Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
 	double elements = block_points(block, 0, block->nspatial);
+	const char *all =
+	    rule_loops(r, block->name, block, 0, block->nspatial, -1, -1);
 	if (!block->nspatial) {
 		r->blocks[i].scheduled = true;
 		return;
 	}
-	const char *all =
-	    fused(r, block, loops_of(r, block), block->nspatial);
-	bool calls = has_call(r, i);
+	if (block->nspatial > 1) {
+		const char *f = rule_name(r, block, "f", "");
+		rule_put(r, "%s = fuse(%s)\n", f, all);
+		all = f;
+	}
+	bool calls = expr_has_function(r->bodies[i]);
 	bool one = calls || block->reduce != REDUCE_NONE ||
 	    makes_reductions(r, i, NULL);
 	if (elements > USUAL)
 		all = put_threads(r, block, all, elements, one, calls);
 	else
-		buf_printf(&r->text, "bind(%s, threadIdx.x)\n", all);
+		rule_put(r, "bind(%s, threadIdx.x)\n", all);
 	makes_reductions(r, i, all);
-	r->blocks[i].scheduled = true;
+	r->blocks[i].scheduled = true; /* readers that are make nothing */
 }

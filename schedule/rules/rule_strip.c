@@ -25,10 +25,9 @@ typedef struct {
 	Rules *r;
 	const Block *block;
 	const RuleBlock *info;
-	const Block *writer_block;
-	const char *writer, *acc;
+	RuleWriter writer;
 	int axes[ROWS], naxes; /* of the block, the last axis first */
-	int reader;
+	const char *thread;    /* the loop of what one makes */
 	bool makes; /* an operand, too */
 } Strip;
 
@@ -69,106 +68,69 @@ bool rule_strip_applies(const Rules *r, int i)
 	    find_axes(b, &r->blocks[i], axes) > 0;
 }
 
-static bool is_along(const Strip *s, int axis)
-{
-	return axis == s->axes[0] || (s->naxes > 1 && axis == s->axes[1]);
-}
-
-/* The writer's name of an axis. */
-static const char *axis_name(const Strip *s, int axis)
-{
-	return s->writer_block
-	    ->axes[rule_reader_axis(s->r, s->block, s->reader, axis)]
-	    .name;
-}
-
-static const char *loop(const Strip *s, int axis, const char *suffix)
-{
-	return rule_name(s->r, s->writer_block, axis_name(s, axis), suffix);
-}
-
-/* The loops of threads, in the writer's order, with a comma behind each. */
-static int put_outer(const Strip *s)
-{
-	Buf *out = &s->r->text;
-	int n = 0;
-	for (int w = 0; w < s->writer_block->nspatial; w++)
-		for (int a = 0; a < s->block->nspatial; a++) {
-			const char *name = s->writer_block->axes[w].name;
-			if (axis_name(s, a) != name)
-				continue;
-			buf_puts(out, n++ ? ", " : "");
-			if (is_along(s, a))
-				buf_puts(out, loop(s, a, "0"));
-			else
-				buf_printf(out, "%s.%s", s->writer, name);
-		}
-	return n;
-}
-
 /* What may be made in registers divides the axis: an index there is known when
  * code is made, which one that ends inside of a strip is not. */
-static void split_axis(const Strip *s, int k)
+static const char *sizes_of(const Strip *s, int k, int *first)
 {
 	static const int most[] = {8, 4}, usual[] = {4, 1};
 	const Axis *x = &s->block->axes[s->axes[k]];
 	const char *sizes = "1";
-	int first = 1;
+	*first = 1;
 	for (int n = 2; n <= most[k] && n <= x->extent; n++) {
 		bool power = !(n & (n - 1));
 		if (x->extent % n && (s->makes || !power))
 			continue;
-		sizes = arena_printf(s->r->arena, "%s, %d", sizes, n);
-		first = n <= usual[k] ? n : first;
+		sizes = rule_and_size(s->r, sizes, n);
+		*first = n <= usual[k] ? n : *first;
 	}
-	buf_printf(&s->r->text,
-	    "%s, %s = split(%s.%s, ?=[_, %d] in tile([%s]))\n",
-	    loop(s, s->axes[k], "0"), loop(s, s->axes[k], "1"), s->writer,
-	    axis_name(s, s->axes[k]), first, sizes);
+	return sizes;
 }
 
-static void put_writer(const Strip *s)
+static void put_writer(Strip *s)
 {
-	Buf *out = &s->r->text;
-	const char *f = rule_name(s->r, s->writer_block, "f", "");
-	for (int k = s->naxes - 1; k >= 0; k--)
-		split_axis(s, k);
-	buf_puts(out, "reorder(");
-	int n = put_outer(s);
-	for (int k = s->naxes - 1; k >= 0; k--)
-		buf_printf(out, ", %s", loop(s, s->axes[k], "1"));
-	buf_puts(out, ")\n");
-	const char *all = loop(s, s->axes[0], "0");
-	if (n > 1) {
-		all = f;
-		buf_printf(out, "%s = fuse(", f);
-		put_outer(s);
-		buf_puts(out, ")\n");
+	Rules *r = s->r;
+	const Block *b = s->writer.block;
+	const char **outer = NEW_N(r->arena, const char *, b->nspatial);
+	const char *inner = "", *all = "", *f = rule_name(r, b, "f", "");
+	for (int a = 0; a < b->nspatial; a++)
+		outer[a] = rule_loop(r, b->name, b, a);
+	for (int k = s->naxes - 1; k >= 0; k--) {
+		int first,
+		    a = rule_reader_axis(
+			r, s->block, s->writer.reader, s->axes[k]);
+		const char *sizes = sizes_of(s, k, &first);
+		const char *const *x = rule_split(
+		    r, b, a, "0 1", "?=[_, %d] in tile([%s])", first, sizes);
+		outer[a] = x[0];
+		inner = rule_join(r, inner, x[1]);
 	}
-	double elements = block_points(s->block, 0, s->block->nspatial);
-	buf_printf(out,
-	    "%s0, %s1 = split(%s, ?=[_, %d] in tile([%s32, 64, 128, 256, "
-	    "512]))\nbind(%s0, blockIdx.x)\nbind(%s1, threadIdx.x)\n",
-	    f, f, all, elements > FEW ? 128 : 32,
-	    elements > FEW ? "" : "1, 2, 4, 8, 16, ", f, f);
-	for (int k = s->naxes - 1; k >= 0; k--)
-		buf_printf(out, "unroll(%s)\n", loop(s, s->axes[k], "1"));
+	for (int a = 0; a < b->nspatial; a++)
+		all = rule_join(r, all, outer[a]);
+	rule_put(r, "reorder(%s, %s)\n", all, inner);
+	if (b->nspatial > 1) {
+		rule_put(r, "%s = fuse(%s)\n", f, all);
+		all = f;
+	}
+	bool few = block_points(s->block, 0, s->block->nspatial) <= FEW;
+	const char *const *x =
+	    rule_split_loop(r, all, f, "0 1", "?=[_, %d] in tile([%s])",
+		few ? 32 : 128, rule_powers(r, few ? 1 : 32, 512));
+	s->thread = x[1];
+	rule_put(r,
+	    "bind(%s, blockIdx.x)\nbind(%s, threadIdx.x)\n"
+	    "each unroll(%s)\n",
+	    x[0], x[1], inner);
 }
 
 static void put_sums(const Strip *s)
 {
 	const Block *b = s->block;
-	Buf *out = &s->r->text;
-	buf_printf(out, "compute_at(%s, %s1)\nreorder(", s->acc,
-	    rule_name(s->r, s->writer_block, "f", ""));
-	for (int a = b->nspatial; a < b->naxes; a++)
-		buf_printf(out, "%s.%s, ", s->acc, b->axes[a].name);
-	for (int a = 0; a < b->nspatial; a++)
-		buf_printf(out, "%s%s.%s", a ? ", " : "", s->acc,
-		    b->axes[a].name);
-	buf_puts(out, ")\n");
-	for (int a = 0; a < b->naxes; a++)
-		buf_printf(out, "unroll(%s.%s)\n", s->acc, b->axes[a].name);
+	const char *acc = s->writer.acc;
+	rule_put(s->r, "compute_at(%s, %s)\nreorder(%s, %s)\neach unroll(%s)\n",
+	    acc, s->thread,
+	    rule_loops(s->r, acc, b, b->nspatial, b->naxes, -1, -1),
+	    rule_loops(s->r, acc, b, 0, b->nspatial, -1, -1),
+	    rule_loops(s->r, acc, b, 0, b->naxes, -1, -1));
 }
 
 /* Sums of whole axes. */
@@ -212,11 +174,11 @@ static void put_makers(const Strip *s)
 		if (made < 0)
 			continue;
 		const Block *b = &r->program->blocks[made];
-		buf_printf(&r->text, "set_scope(%s, reg)\ncompute_at(%s, %s1)\n",
-		    b->name, b->name, rule_name(r, s->writer_block, "f", ""));
-		for (int a = 0; a < b->naxes; a++)
-			buf_printf(&r->text, "unroll(%s.%s)\n", b->name,
-			    b->axes[a].name);
+		rule_put(r,
+		    "set_scope(%s, reg)\ncompute_at(%s, %s)\n"
+		    "each unroll(%s)\n",
+		    b->name, b->name, s->thread,
+		    rule_loops(r, b->name, b, 0, b->naxes, -1, -1));
 		r->blocks[made].scheduled = true;
 	}
 }
@@ -227,18 +189,7 @@ void rule_strip(Rules *r, int i)
 	    .block = &r->program->blocks[i],
 	    .info = &r->blocks[i]};
 	s.naxes = find_axes(s.block, s.info, s.axes);
-	s.reader = rule_elementwise_reader(r, s.info);
-	s.writer_block = s.reader < 0 ? s.block : &r->program->blocks[s.reader];
-	s.writer = s.writer_block->name;
-	s.acc = s.reader < 0 ? rule_name(r, s.block, "acc", "") : s.block->name;
-	r->blocks[i].scheduled = true;
-	if (s.reader < 0)
-		buf_printf(&r->text, "%s = cache_write(%s, reg)\n", s.acc,
-		    s.writer);
-	else
-		buf_printf(&r->text, "set_scope(%s, reg)\n", s.acc);
-	if (s.reader >= 0)
-		r->blocks[s.reader].scheduled = true;
+	s.writer = rule_writer(r, i, "reg");
 	s.makes = find_makers(&s);
 	put_writer(&s);
 	put_sums(&s);

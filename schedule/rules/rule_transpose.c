@@ -59,90 +59,69 @@ bool rule_transpose_applies(const Rules *r, int i)
 	    find_axes(r, i, &row, &column);
 }
 
+/* Rows of squares, those of a thread and of threads; columns. */
 typedef struct {
-	Rules *r;
 	const Block *block;
-	int row, column;
-	const char *row0, *rows, *row_threads, *column0, *columns, *tiles;
+	const char *const *rows, *const *columns, *tiles;
 } Square;
 
-static void put_outer(const Square *s)
+static void put_loops(Rules *r, Square *s, int row, int column)
 {
-	for (int a = 0; a < s->block->nspatial; a++)
-		buf_printf(&s->r->text, "%s%s", a ? ", " : "",
-		    a == s->row		 ? s->row0
-			: a == s->column ? s->column0
-					 : arena_printf(s->r->arena, "%s.%s",
-					       s->block->name,
-					       s->block->axes[a].name));
-}
-
-static void put_loops(const Square *s)
-{
-	Buf *out = &s->r->text;
-	const char *name = s->block->name;
-	buf_printf(out,
-	    "%s, %s, %s = split(%s.%s, ?=[_, %d, %d] in tile([%d, %d, %d], "
-	    "[4, 8, 16]))\n",
-	    s->row0, s->rows, s->row_threads, name,
-	    s->block->axes[s->row].name, SIDE / USUAL, USUAL, 2, 4, 8);
-	buf_printf(out, "%s, %s = split(%s.%s, [_, %d])\nreorder(", s->column0,
-	    s->columns, name, s->block->axes[s->column].name, SIDE);
-	put_outer(s);
-	buf_printf(out, ", %s, %s, %s)\n%s = fuse(", s->row_threads, s->columns,
-	    s->rows, s->tiles);
-	put_outer(s);
-	buf_printf(out,
-	    ")\nbind(%s, blockIdx.x)\nbind(%s, threadIdx.y)\n"
+	const Block *b = s->block;
+	const char *outer = "";
+	s->rows = rule_split(r, b, row, "0 r t",
+	    "?=[_, %d, %d] in tile([2, 4, 8], [4, 8, 16])", SIDE / USUAL,
+	    USUAL);
+	s->columns = rule_split(r, b, column, "0 t", "[_, %d]", SIDE);
+	for (int a = 0; a < b->nspatial; a++)
+		outer = rule_join(r, outer,
+		    a == row	      ? s->rows[0]
+			: a == column ? s->columns[0]
+				      : rule_loop(r, b->name, b, a));
+	rule_put(r, "reorder(%s, %s, %s, %s)\n%s = fuse(%s)\n", outer,
+	    s->rows[2], s->columns[1], s->rows[1], s->tiles, outer);
+	rule_put(r,
+	    "bind(%s, blockIdx.x)\nbind(%s, threadIdx.y)\n"
 	    "bind(%s, threadIdx.x)\nunroll(%s)\n",
-	    s->tiles, s->row_threads, s->columns, s->rows);
+	    s->tiles, s->rows[2], s->columns[1], s->rows[1]);
 }
 
-static void put_copy(const Square *s, const RuleRead *read)
+static void put_copy(
+    Rules *r, const Square *s, const RuleBlock *info, const RuleRead *read)
 {
-	Buf *out = &s->r->text;
-	const Buffer *b = &s->r->program->buffers[read->buffer];
-	const char *copy = rule_plain_name(arena_printf(s->r->arena, "%s_%s_s%d",
-	    s->block->name, b->name, read->number));
+	const char *copy =
+	    rule_plain_name(arena_printf(r->arena, "%s_%s_s%d", s->block->name,
+		r->program->buffers[read->buffer].name, read->number));
+	const char *dims = "", *f = arena_printf(r->arena, "%s_f", copy);
 	int first = 0, last = read->nindex - 1;
 	while (first < last - 1 && !read->dims[first].digits.n)
 		first++;
-	buf_printf(out, "%s = cache_read(%s, %s, shared", copy, s->block->name,
-	    b->name);
-	if (rule_reads_of(&s->r->blocks[s->block - s->r->program->blocks],
-		read->buffer) > 1)
-		buf_printf(out, ", read=%d", read->number);
-	buf_printf(out, ")\ncompute_at(%s, %s)\n%s_f = fuse(", copy, s->tiles,
-	    copy);
 	for (int d = first; d <= last; d++)
-		buf_printf(out, "%s%s.x%d", d > first ? ", " : "", copy, d);
-	buf_printf(out,
-	    ")\n%s_0, %s_y, %s_x = split(%s_f, [_, %s, %s])\n"
-	    "bind(%s_y, threadIdx.y)\nbind(%s_x, threadIdx.x)\n"
-	    "unroll(%s_0, 8)\nstorage_align(%s, %d, %d, 1)\n",
-	    copy, copy, copy, copy, s->row_threads, s->columns, copy, copy,
-	    copy, copy, last - 1, SIDE);
+		dims = arena_printf(r->arena, "%s, %s.x%d", dims, copy, d);
+	rule_copy(r, info, read, copy, s->block->name, "shared");
+	rule_put(
+	    r, "compute_at(%s, %s)\n%s = fuse(%s)\n", copy, s->tiles, f, dims);
+	const char *const *x = rule_split_loop(
+	    r, f, copy, "_0 _y _x", "[_, %s, %s]", s->rows[2], s->columns[1]);
+	rule_put(r,
+	    "bind(%s, threadIdx.y)\nbind(%s, threadIdx.x)\n"
+	    "unroll(%s, 8)\nstorage_align(%s, %d, %d, 1)\n",
+	    x[1], x[2], x[0], copy, last - 1, SIDE);
 }
 
 void rule_transpose(Rules *r, int i)
 {
 	const Block *b = &r->program->blocks[i];
 	const RuleBlock *info = &r->blocks[i];
-	Square s = {.r = r, .block = b};
-	if (!find_axes(r, i, &s.row, &s.column))
+	Square s = {.block = b, .tiles = rule_name(r, b, "b", "")};
+	int row, column;
+	if (!find_axes(r, i, &row, &column))
 		return;
-	const char *row = b->axes[s.row].name, *column = b->axes[s.column].name;
-	s.row0 = rule_name(r, b, row, "0");
-	s.rows = rule_name(r, b, row, "r");
-	s.row_threads = rule_name(r, b, row, "t");
-	s.column0 = rule_name(r, b, column, "0");
-	s.columns = rule_name(r, b, column, "t");
-	s.tiles = rule_name(r, b, "b", "");
 	r->blocks[i].scheduled = true;
-	put_loops(&s);
+	put_loops(r, &s, row, column);
 	/* those of one buffer the last first: a read that was replaced no longer
 	 * counts */
 	for (int k = info->reads.n - 1; k >= 0; k--)
-		if (across(r, b, &info->reads.at[k], s.column) == s.row)
-			put_copy(&s, &info->reads.at[k]);
+		if (across(r, b, &info->reads.at[k], column) == row)
+			put_copy(r, &s, info, &info->reads.at[k]);
 }

@@ -18,6 +18,7 @@
 #include "schedule/rules/rules.h"
 
 #include <assert.h>
+#include <string.h>
 
 enum { LEAST_LANES = 4, LEAST_CHANNELS = 4 };
 
@@ -131,6 +132,8 @@ typedef struct {
 	int lanes;         /* of the outputs */
 	const char *place; /* loop around a block of tiles */
 	const char *inner; /* and around one tile's results, of some outputs */
+	const char *const *pairs[2]; /* the writer's loops of tiles */
+	const char *vectors, *lane;  /* of the products */
 } Making;
 
 static const Block *block_of(const Making *k, WinogradRole role)
@@ -141,20 +144,6 @@ static const Block *block_of(const Making *k, WinogradRole role)
 static const char *name_of(const Making *k, WinogradRole role)
 {
 	return block_of(k, role)->name;
-}
-
-/* A loop that a split gives. */
-static const char *loop(
-    const Making *k, WinogradRole role, int axis, const char *suffix)
-{
-	const Block *b = block_of(k, role);
-	return rule_name(k->r, b, b->axes[axis].name, suffix);
-}
-
-static const char *writer_loop(const Making *k, int axis, const char *suffix)
-{
-	return rule_name(k->r, k->writer,
-	    k->writer->axes[k->axis[axis]].name, suffix);
 }
 
 static int pair_of(const Making *k, int axis)
@@ -170,22 +159,11 @@ static int64_t tiles_of(const Making *k, int pair)
 	return (k->w->extent[pair] - 1) / k->x->m + 1;
 }
 
-/* Of the values those that are no longer than the axis. */
-static void put_values(Making *k, const int *values, int n, int64_t most)
-{
-	rule_put(k->r, "[");
-	for (int i = 0; i < n; i++)
-		if (values[i] <= most || !i)
-			rule_put(k->r, "%s%d", i ? ", " : "", values[i]);
-	rule_put(k->r, "]");
-}
-
-static const int tile_values[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20,
-    28, 32, 56};
-static const int row_values[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14};
-static const int few_values[] = {1, 2, 3, 4};
-static const int vector_values[] = {1, 2, 3, 4, 6, 8, 16};
-#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+static const int tile_values[] = {
+    1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 28, 32, 56, 0};
+static const int row_values[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 0};
+static const int few_values[] = {1, 2, 3, 4, 0};
+static const int vector_values[] = {1, 2, 3, 4, 6, 8, 16, 0};
 
 /* --- the writer ------------------------------------------------------------------- */
 
@@ -213,184 +191,124 @@ static bool is_batch(const Making *k, int axis)
 }
 
 /* The axis in blocks; of `outputs` the vectors in two levels. */
-static void split_writer(Making *k)
+static const char *const *split_writer(Making *k, int axis, bool output)
 {
-	const char *w = k->writer->name;
-	for (int a = 0; a < k->w->nspatial; a++) {
-		const char *of = k->writer->axes[k->axis[a]].name;
-		bool output = a == k->x->output;
-		int64_t n = output
-		    ? (k->w->extents[a] - 1) / k->lanes + 1
-		    : pair_of(k, a) < 0 ? 0 : tiles_of(k, pair_of(k, a));
-		if (is_batch(k, a))
-			continue;
-		if (output && !k->x->outputs) {
-			rule_put(k->r, "%s, %s = split(%s.%s, [_, %d])\n",
-			    writer_loop(k, a, "1"), writer_loop(k, a, "2"), w,
-			    of, k->lanes);
-			continue;
-		}
-		rule_put(k->r, "%s, %s, %s = split(%s.%s, ? in tile(",
-		    writer_loop(k, a, "0"), writer_loop(k, a, "1"),
-		    writer_loop(k, a, "2"), w, of);
-		if (output)
-			put_values(k, vector_values, COUNT(vector_values), n);
-		else
-			put_values(k, tile_values, COUNT(tile_values), n);
-		rule_put(k->r, ", [%d]))\n", output ? k->lanes : k->x->m);
-	}
+	Rules *r = k->r;
+	if (output && !k->x->outputs)
+		return rule_split(
+		    r, k->writer, k->axis[axis], "1 2", "[_, %d]", k->lanes);
+	int64_t n = output ? (k->w->extents[axis] - 1) / k->lanes + 1
+			   : tiles_of(k, pair_of(k, axis));
+	return rule_split(r, k->writer, k->axis[axis], "0 1 2",
+	    "? in tile([%s], [%d])",
+	    rule_sizes(r, output ? vector_values : tile_values, n),
+	    output ? k->lanes : k->x->m);
 }
 
-/* The loops around a block: those of batches, outputs, tiles. */
-static void put_outer(Making *k, const char *separator)
-{
-	const char *next = "";
-	for (int a = 0; a < k->w->nspatial; a++)
-		if (is_batch(k, a)) {
-			rule_put(k->r, "%s%s.%s", next, k->writer->name,
-			    k->writer->axes[k->axis[a]].name);
-			next = separator;
-		}
-	if (k->x->outputs) {
-		rule_put(k->r, "%s%s", next,
-		    writer_loop(k, k->x->output, "0"));
-		next = separator;
-	}
-	for (int p = 0; p < k->w->npairs; p++) {
-		rule_put(k->r, "%s%s", next,
-		    writer_loop(k, k->w->y[p], "0"));
-		next = separator;
-	}
-}
-
-static int outer_loops(const Making *k)
-{
-	int n = k->x->outputs + k->w->npairs;
-	for (int a = 0; a < k->w->nspatial; a++)
-		n += is_batch(k, a);
-	return n;
-}
-
-static void put_pairs(Making *k, const char *suffix)
-{
-	for (int p = 0; p < k->w->npairs; p++)
-		rule_put(k->r, ", %s", writer_loop(k, k->w->y[p], suffix));
-}
-
+/* Around a block are the loops of batches, outputs, tiles. */
 static void put_writer(Making *k)
 {
-	int output = k->x->output;
-	split_writer(k);
-	rule_put(k->r, "reorder(");
-	put_outer(k, ", ");
-	put_pairs(k, "1");
-	k->inner = writer_loop(k, output, "1");
-	rule_put(k->r, ", %s", k->inner);
-	put_pairs(k, "2");
-	rule_put(k->r, ", %s)\n", writer_loop(k, output, "2"));
-	for (int p = 0; p < k->w->npairs; p++)
-		rule_put(k->r, "unroll(%s)\n",
-		    writer_loop(k, k->w->y[p], "2"));
-	rule_put(k->r, "vectorize(%s, %d)\ntail(%s, mask)\n",
-	    writer_loop(k, output, "2"), k->lanes, k->writer->name);
-	k->place = writer_loop(k, k->w->y[0], "0");
-	if (outer_loops(k) > 1) {
-		k->place = rule_name(k->r, k->writer, "tile", "");
-		rule_put(k->r, "%s = fuse(", k->place);
-		put_outer(k, ", ");
-		rule_put(k->r, ")\n");
+	Rules *r = k->r;
+	const char *outputs = "", *outer = "", *tiles = "", *results = "",
+		   *lane = "";
+	for (int a = 0; a < k->w->nspatial; a++) {
+		bool output = a == k->x->output;
+		if (is_batch(k, a)) {
+			outer = rule_and(
+			    r, outer, k->writer->name, k->writer, k->axis[a]);
+			continue;
+		}
+		const char *const *p = split_writer(k, a, output);
+		if (!output) {
+			int pair = pair_of(k, a);
+			k->pairs[pair] = p;
+			continue;
+		}
+		bool blocks = k->x->outputs;
+		outputs = blocks ? p[0] : "";
+		k->inner = p[blocks];
+		lane = p[blocks + 1];
 	}
-	if (k->r->machine->threads > 1)
-		rule_put(k->r, "parallel(%s)\n", k->place);
+	outer = rule_join(r, outer, outputs);
+	for (int p = 0; p < k->w->npairs; p++) {
+		outer = rule_join(r, outer, k->pairs[p][0]);
+		tiles = rule_join(r, tiles, k->pairs[p][1]);
+		results = rule_join(r, results, k->pairs[p][2]);
+	}
+	rule_put(r, "reorder(%s, %s, %s, %s, %s)\n", outer, tiles, k->inner,
+	    results, lane);
+	rule_vectors(r, results, lane, k->lanes);
+	rule_put(r, "tail(%s, mask)\n", k->writer->name);
+	k->place = outer;
+	if (strchr(outer, ',')) {
+		k->place = rule_name(r, k->writer, "tile", "");
+		rule_put(r, "%s = fuse(%s)\n", k->place, outer);
+	}
+	rule_parallel(r, k->place);
 }
 
 /* --- results ------------------------------------------------------------------------ */
 
-/* Down the columns of one tile, in registers. */
+/* All of a stage in code, in registers. */
+static void put_registers(Making *k, WinogradRole role, int axis, int lanes)
+{
+	Rules *r = k->r;
+	const Block *b = block_of(k, role);
+	const char *all = rule_loops(r, b->name, b, 0, b->naxes, axis, -1);
+	bool last = role == WINOGRAD_Y1;
+	rule_put(r, "set_scope(%s, reg)\n", b->name);
+	const char *const *x =
+	    rule_split(r, b, axis, last ? "1 v" : "0 v", "[_, %d]", lanes);
+	rule_put(r, "reorder(%s, %s, %s)\n", all, x[0], x[1]);
+	rule_vectors(r,
+	    last ? rule_join(r, x[0], all) : rule_join(r, all, x[0]), x[1],
+	    lanes);
+}
+
+/* Down the columns of one tile. */
 static void put_columns(Making *k)
 {
-	const Block *b = block_of(k, WINOGRAD_Y1);
-	const char *outer = loop(k, WINOGRAD_Y1, k->x->output, "1");
-	const char *lane = loop(k, WINOGRAD_Y1, k->x->output, "v");
-	rule_put(k->r,
-	    "compute_at(%s, %s)\nset_scope(%s, reg)\n"
-	    "%s, %s = split(%s.%s, [_, %d])\nreorder(",
-	    b->name, k->inner, b->name, outer, lane, b->name,
-	    b->axes[k->x->output].name, k->lanes);
-	for (int a = 0; a < b->naxes; a++)
-		if (a != k->x->output)
-			rule_put(k->r, "%s.%s, ", b->name, b->axes[a].name);
-	rule_put(k->r, "%s, %s)\nunroll(%s)\n", outer, lane, outer);
-	for (int a = 0; a < b->naxes; a++)
-		if (a != k->x->output)
-			rule_put(k->r, "unroll(%s.%s)\n", b->name,
-			    b->axes[a].name);
-	rule_put(k->r, "vectorize(%s, %d)\n", lane, k->lanes);
+	rule_put(
+	    k->r, "compute_at(%s, %s)\n", name_of(k, WINOGRAD_Y1), k->inner);
+	put_registers(k, WINOGRAD_Y1, k->x->output, k->lanes);
 }
 
 /* --- products ------------------------------------------------------------------------- */
 
-/* The last channels are unrolled, where so many divide them. */
-static void split_channels(Making *k, int last)
+/* Steps are unrolled, where so many divide the last channels. */
+static void put_products_loops(Making *k)
 {
-	const Block *b = block_of(k, WINOGRAD_P);
-	int64_t n = b->axes[last].extent;
-	rule_put(k->r, "%s, %s = split(%s.%s, ? in tile([1%s%s]))\n",
-	    loop(k, WINOGRAD_P, last, "0"), loop(k, WINOGRAD_P, last, "1"),
-	    b->name, b->axes[last].name, n % 2 ? "" : ", 2",
-	    n % 4 ? "" : ", 4");
-}
-
-static void split_products(Making *k)
-{
-	const Block *b = block_of(k, WINOGRAD_P);
-	int o = k->x->output;
-	int64_t vectors = (k->w->extents[o] - 1) / k->lanes + 1;
-	rule_put(k->r, "%s, %s, %s = split(%s.%s, ? in tile(",
-	    loop(k, WINOGRAD_P, o, "0"), loop(k, WINOGRAD_P, o, "1"),
-	    loop(k, WINOGRAD_P, o, "v"), b->name, b->axes[o].name);
-	put_values(k, few_values, COUNT(few_values), vectors);
-	rule_put(k->r, ", [%d]))\n", k->lanes);
-	for (int p = 0; p < k->w->npairs; p++) {
-		int y = k->w->y[p];
-		bool last = p == k->w->npairs - 1;
-		rule_put(k->r, "%s, %s = split(%s.%s, ? in tile(",
-		    loop(k, WINOGRAD_P, y, "0"), loop(k, WINOGRAD_P, y, "1"),
-		    b->name, b->axes[y].name);
-		put_values(k, last ? row_values : few_values,
-		    last ? COUNT(row_values) : COUNT(few_values),
-		    tiles_of(k, p));
-		rule_put(k->r, "))\n");
-	}
-	split_channels(k, b->naxes - 1);
-}
-
-static void order_products(Making *k)
-{
+	Rules *r = k->r;
 	const Block *b = block_of(k, WINOGRAD_P);
 	int o = k->x->output, last = b->naxes - 1;
-	rule_put(k->r, "reorder(");
+	int64_t n = b->axes[last].extent;
+	const char *batches = "", *tiles = "", *some = "";
+	const char *const *v = rule_split(r, b, o, "0 1 v",
+	    "? in tile([%s], [%d])",
+	    rule_sizes(r, few_values, (k->w->extents[o] - 1) / k->lanes + 1),
+	    k->lanes);
+	for (int p = 0; p < k->w->npairs; p++) {
+		bool rows = p == k->w->npairs - 1;
+		const char *const *x =
+		    rule_split(r, b, k->w->y[p], "0 1", "? in tile([%s])",
+			rule_sizes(
+			    r, rows ? row_values : few_values, tiles_of(k, p)));
+		tiles = rule_join(r, tiles, x[0]);
+		some = rule_join(r, some, x[1]);
+	}
+	const char *const *c = rule_split(r, b, last, "0 1",
+	    "? in tile([1%s%s])", n % 2 ? "" : ", 2", n % 4 ? "" : ", 4");
 	for (int a = 0; a < b->nspatial; a++)
 		if (a >= k->w->nspatial || is_batch(k, a))
-			rule_put(k->r, "%s.%s, ", b->name, b->axes[a].name);
-	rule_put(k->r, "%s", loop(k, WINOGRAD_P, o, "0"));
-	for (int p = 0; p < k->w->npairs; p++)
-		rule_put(k->r, ", %s", loop(k, WINOGRAD_P, k->w->y[p], "0"));
-	for (int a = b->nspatial; a < last; a++)
-		rule_put(k->r, ", %s.%s", b->name, b->axes[a].name);
-	rule_put(k->r, ", %s, %s", loop(k, WINOGRAD_P, last, "0"),
-	    loop(k, WINOGRAD_P, last, "1"));
-	for (int p = 0; p < k->w->npairs; p++)
-		rule_put(k->r, ", %s", loop(k, WINOGRAD_P, k->w->y[p], "1"));
-	rule_put(k->r, ", %s, %s)\n", loop(k, WINOGRAD_P, o, "1"),
-	    loop(k, WINOGRAD_P, o, "v"));
-	rule_put(k->r, "unroll(%s)\nunroll(%s)\n",
-	    loop(k, WINOGRAD_P, last, "1"), loop(k, WINOGRAD_P, o, "1"));
-	for (int p = 0; p < k->w->npairs; p++)
-		rule_put(k->r, "unroll(%s)\n",
-		    loop(k, WINOGRAD_P, k->w->y[p], "1"));
-	rule_put(k->r, "vectorize(%s, %d)\ntail(%s, mask)\n",
-	    loop(k, WINOGRAD_P, o, "v"), k->lanes, b->name);
+			batches = rule_and(r, batches, b->name, b, a);
+	rule_put(r, "reorder(%s, %s, %s, %s, %s, %s, %s, %s, %s)\n", batches,
+	    v[0], tiles, rule_loops(r, b->name, b, b->nspatial, last, -1, -1),
+	    c[0], c[1], some, v[1], v[2]);
+	rule_put(r, "each unroll(%s, %s, %s)\n", c[1], v[1], some);
+	rule_vectors(r, "", v[2], k->lanes);
+	rule_put(r, "tail(%s, mask)\n", b->name);
+	k->vectors = v[1];
+	k->lane = v[2];
 }
 
 /* Outputs side by side, tiles around them. */
@@ -405,8 +323,7 @@ static void put_products(Making *k)
 	for (int p = 0; p < k->w->npairs; p++)
 		rule_put(k->r, "%s, ", b->axes[k->w->y[p]].name);
 	rule_put(k->r, "%s])\n", b->axes[k->x->output].name);
-	split_products(k);
-	order_products(k);
+	put_products_loops(k);
 }
 
 /* --- weights --------------------------------------------------------------------------- */
@@ -414,8 +331,8 @@ static void put_products(Making *k)
 static void put_unrolled(Making *k, WinogradRole role, int first)
 {
 	const Block *b = block_of(k, role);
-	for (int a = first; a < b->naxes; a++)
-		rule_put(k->r, "unroll(%s.%s)\n", b->name, b->axes[a].name);
+	rule_put(k->r, "each unroll(%s)\n",
+	    rule_loops(k->r, b->name, b, first, b->naxes, -1, -1));
 }
 
 /* In the order in which the products read them. */
@@ -424,8 +341,6 @@ static void put_weights(Making *k)
 	const Block *u = block_of(k, WINOGRAD_U);
 	int own[WINOGRAD_AXES], o = -1;
 	int n = winograd_own(k->w, k->w->weights, own);
-	const char *vectors = loop(k, WINOGRAD_P, k->x->output, "1");
-	const char *lane = loop(k, WINOGRAD_P, k->x->output, "v");
 	rule_put(k->r, "transform_layout(%s, [", u->name);
 	for (int i = 0; i < n; i++) {
 		if (own[i] == k->x->output)
@@ -435,11 +350,11 @@ static void put_weights(Making *k)
 	}
 	for (int a = n; a < u->naxes; a++)
 		rule_put(k->r, "%s, ", u->axes[a].name);
-	rule_put(k->r, "%s//(%s*%s), ", u->axes[o].name, vectors, lane);
+	rule_put(k->r, "%s//(%s*%s), ", u->axes[o].name, k->vectors, k->lane);
 	for (int i = 0; i < n; i++)
 		if (own[i] >= k->w->nspatial)
 			rule_put(k->r, "%s, ", u->axes[i].name);
-	rule_put(k->r, "%s%%(%s*%s)])\n", u->axes[o].name, vectors, lane);
+	rule_put(k->r, "%s%%(%s*%s)])\n", u->axes[o].name, k->vectors, k->lane);
 	put_unrolled(k, WINOGRAD_U, n);
 	if (k->w->npairs == 1)
 		return;
@@ -492,51 +407,29 @@ static int lanes_for(const Making *k, const Data *d)
 }
 
 /* A stage with lanes along an axis; those of `inside` run around one vector, the
- * last of them in code, all others around vectors. */
-static void put_lanes(Making *k, WinogradRole role, int axis, int lanes,
-    const int *inside, int n)
+ * last of them in code, all others around vectors: their loop. */
+static const char *put_lanes(
+    Making *k, WinogradRole role, int axis, int lanes, const int *inside, int n)
 {
+	Rules *r = k->r;
 	const Block *b = block_of(k, role);
-	const char *outer = loop(k, role, axis, "0");
-	const char *lane = loop(k, role, axis, "v");
-	rule_put(k->r, "%s, %s = split(%s.%s, [_, %d])\nreorder(", outer, lane,
-	    b->name, b->axes[axis].name, lanes);
+	const char *around = "", *within = "", *last = "";
+	const char *const *x = rule_split(r, b, axis, "0 v", "[_, %d]", lanes);
 	for (int a = 0; a < b->naxes; a++) {
 		bool other = a != axis;
 		for (int i = 0; i < n; i++)
 			other &= a != inside[i];
 		if (other)
-			rule_put(k->r, "%s.%s, ", b->name, b->axes[a].name);
+			around = rule_and(r, around, b->name, b, a);
 	}
-	rule_put(k->r, "%s, ", outer);
-	for (int i = 0; i < n; i++)
-		rule_put(k->r, "%s.%s, ", b->name, b->axes[inside[i]].name);
-	rule_put(k->r, "%s)\n", lane);
-	if (n)
-		rule_put(k->r, "unroll(%s.%s)\n", b->name,
-		    b->axes[inside[n - 1]].name);
-	rule_put(k->r, "vectorize(%s, %d)\ntail(%s, mask)\n", lane, lanes,
-	    b->name);
-}
-
-/* All of a stage in code, in registers. */
-static void put_registers(Making *k, WinogradRole role, int axis, int lanes)
-{
-	const Block *b = block_of(k, role);
-	const char *outer = loop(k, role, axis, "0");
-	const char *lane = loop(k, role, axis, "v");
-	rule_put(k->r, "set_scope(%s, reg)\n%s, %s = split(%s.%s, [_, %d])\n"
-		       "reorder(", b->name, outer, lane, b->name,
-	    b->axes[axis].name, lanes);
-	for (int a = 0; a < b->naxes; a++)
-		if (a != axis)
-			rule_put(k->r, "%s.%s, ", b->name, b->axes[a].name);
-	rule_put(k->r, "%s, %s)\n", outer, lane);
-	for (int a = 0; a < b->naxes; a++)
-		if (a != axis)
-			rule_put(k->r, "unroll(%s.%s)\n", b->name,
-			    b->axes[a].name);
-	rule_put(k->r, "unroll(%s)\nvectorize(%s, %d)\n", outer, lane, lanes);
+	for (int i = 0; i < n; i++) {
+		last = rule_loop(r, b->name, b, inside[i]);
+		within = rule_join(r, within, last);
+	}
+	rule_put(r, "reorder(%s, %s, %s, %s)\n", around, x[0], within, x[1]);
+	rule_vectors(r, last, x[1], lanes);
+	rule_put(r, "tail(%s, mask)\n", b->name);
+	return x[0];
 }
 
 /* Threads along the longest axis that lanes are not along. */
@@ -548,9 +441,7 @@ static void put_threads(Making *k, const Data *d, int axis)
 		if (a != axis && (best < 0 ||
 				     b->axes[a].extent > b->axes[best].extent))
 			best = a;
-	if (k->r->machine->threads > 1 && best >= 0)
-		rule_put(k->r, "parallel(%s.%s)\n", b->name,
-		    b->axes[best].name);
+	rule_parallel(k->r, rule_loop(k->r, b->name, b, best));
 }
 
 static void layout_data(Making *k, const Data *d)
@@ -562,19 +453,13 @@ static void layout_data(Making *k, const Data *d)
 			rule_put(k->r, "%s, ", v->axes[i].name);
 	for (int a = d->n + k->w->npairs; a < v->naxes; a++)
 		rule_put(k->r, "%s, ", v->axes[a].name);
-	const char *next = "";
 	for (int half = 0; half < 2; half++) {
 		bool channels = half == (d->side >= 0);
 		for (int i = 0; i < d->n && channels; i++)
-			if (d->own[i] >= k->w->nspatial) {
-				rule_put(k->r, "%s%s", next, v->axes[i].name);
-				next = ", ";
-			}
-		for (int p = 0; p < k->w->npairs && !channels; p++) {
-			rule_put(k->r, "%s%s", next,
-			    v->axes[d->n + p].name);
-			next = ", ";
-		}
+			if (d->own[i] >= k->w->nspatial)
+				rule_put(k->r, "%s, ", v->axes[i].name);
+		for (int p = 0; p < k->w->npairs && !channels; p++)
+			rule_put(k->r, "%s, ", v->axes[d->n + p].name);
 	}
 	rule_put(k->r, "])\n");
 }
@@ -591,8 +476,7 @@ static void put_data(Making *k, Data *d)
 	else
 		put_threads(k, d, axis);
 	layout_data(k, d);
-	put_lanes(k, WINOGRAD_V, axis, d->lanes, inside, pairs);
-	d->around = loop(k, WINOGRAD_V, axis, "0");
+	d->around = put_lanes(k, WINOGRAD_V, axis, d->lanes, inside, pairs);
 }
 
 /* What that reads, down the columns: for a few vectors of it, from rows in
@@ -602,15 +486,13 @@ static void put_first_data(Making *k, Data *d)
 	int n = d->n, lanes = d->side < 0 ? k->lanes : d->lanes;
 	int axis = d->side < 0 ? n + 2 : d->side;
 	int inside[] = {n + 2, n + 1}, only[] = {n + 1};
-	rule_put(k->r, "compute_at(%s, %s)\n", name_of(k, WINOGRAD_V1),
-	    d->around);
-	put_lanes(k, WINOGRAD_V1, axis, lanes, d->side < 0 ? only : inside,
-	    d->side < 0 ? 1 : 2);
+	rule_put(
+	    k->r, "compute_at(%s, %s)\n", name_of(k, WINOGRAD_V1), d->around);
 	const Block *v1 = block_of(k, WINOGRAD_V1);
-	d->around = d->side < 0
-	    ? loop(k, WINOGRAD_V1, axis, "0")
-	    : arena_printf(k->r->arena, "%s.%s", v1->name,
-		  v1->axes[n + 2].name);
+	d->around = put_lanes(k, WINOGRAD_V1, axis, lanes,
+	    d->side < 0 ? only : inside, d->side < 0 ? 1 : 2);
+	if (d->side >= 0)
+		d->around = rule_loop(k->r, v1->name, v1, n + 2);
 	rule_put(k->r, "compute_at(%s, %s)\n", name_of(k, WINOGRAD_D),
 	    d->around);
 	put_registers(k, WINOGRAD_D, d->side < 0 ? n + 1 : d->side, lanes);
