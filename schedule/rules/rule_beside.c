@@ -212,34 +212,28 @@ static int later_host_of(const Rules *r, int i)
 	return -1;
 }
 
-bool rule_beside_applies(const Rules *r, int i)
-{
-	return !r->blocks[i].hosts &&
-	    (host_of(r, i) >= 0 || leader_of(r, i) >= 0 ||
-		later_host_of(r, i) >= 0);
-}
-
 void rule_beside(Rules *r, int i)
 {
+	if (r->blocks[i].hosts)
+		return;
 	int host = host_of(r, i), leader = host < 0 ? leader_of(r, i) : -1;
-	r->blocks[i].follows = leader >= 0;
 	if (host < 0)
 		host = leader >= 0 ? leader : later_host_of(r, i);
-	assert(host >= 0 && r->blocks[host].beside < 0);
+	if (host < 0)
+		return;
+	assert(r->blocks[host].beside < 0);
+	r->blocks[i].follows = leader >= 0;
 	r->blocks[i].beside = host;
 	r->blocks[host].hosts = true;
-}
-
-bool rule_move_applies(const Rules *r, int i)
-{
-	return r->blocks[i].beside >= 0;
 }
 
 void rule_move(Rules *r, int i)
 {
 	const RuleBlock *b = &r->blocks[i], *host = &r->blocks[b->beside];
+	if (b->beside < 0)
+		return;
 	const char *loop = b->follows ? host->steps : host->tile;
 	assert(loop);
-	buf_printf(&r->text, "reverse_compute_at(%s, %s)\n",
-	    r->program->blocks[i].name, loop);
+	rule_put(r, "reverse_compute_at(%s, %s)\n", r->program->blocks[i].name,
+	    loop);
 }

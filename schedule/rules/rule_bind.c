@@ -27,11 +27,6 @@ static bool is_made_by_reader(const Rules *r, int i)
 	    rule_elementwise_reader(r, &r->blocks[i]) >= 0;
 }
 
-bool rule_bind_applies(const Rules *r, int block)
-{
-	return rule_is_open(r, block) && !is_made_by_reader(r, block);
-}
-
 /* Reductions that the block alone reads, and that have no loops: in its
  * thread. */
 static bool makes_reductions(Rules *r, int i, const char *thread)
@@ -88,6 +83,8 @@ void rule_bind(Rules *r, int i)
 	double elements = block_points(block, 0, block->nspatial);
 	const char *all =
 	    rule_loops(r, block->name, block, 0, block->nspatial, -1, -1);
+	if (!rule_is_open(r, i) || is_made_by_reader(r, i))
+		return;
 	if (!block->nspatial) {
 		r->blocks[i].scheduled = true;
 		return;

@@ -158,13 +158,6 @@ bool rule_block_fits(const Rules *r, int i)
 	    find_axes(r, i, axes, &step);
 }
 
-bool rule_block_applies(const Rules *r, int i)
-{
-	int anchor = r->tiled.block;
-	return anchor >= 0 && rule_is_open(r, i) && rule_block_fits(r, i) &&
-	    rule_work(r, i) * BLOCKS_PART >= rule_work(r, anchor);
-}
-
 /* --- domains ----------------------------------------------------------------------- */
 
 static void add_value(BlockValues *v, int value)
@@ -572,9 +565,11 @@ void rule_block(Rules *r, int i)
 	    .block = &r->program->blocks[i],
 	    .info = &r->blocks[i],
 	    .taps = r->tiled.outer};
-	bool found = find_axes(r, i, axes, &p.step);
-	assert(found);
-	(void)found;
+	int anchor = r->tiled.block;
+	if (anchor < 0 || !rule_is_open(r, i) || !rule_block_fits(r, i) ||
+	    rule_work(r, i) * BLOCKS_PART < rule_work(r, anchor) ||
+	    !find_axes(r, i, axes, &p.step))
+		return;
 	for (int d = 0; d < BLOCK_AXES; d++)
 		p.axes[d].axis = axes[d];
 	choose_writer(&p, i);

@@ -145,15 +145,12 @@ bool rule_is_collapsed(const Rules *r, int i)
 	return r->collapsed && r->collapsed[i] != NONE;
 }
 
-bool rule_collapse_applies(const Rules *r, int i)
-{
-	return rule_is_collapsed(r, i) && rule_is_open(r, i);
-}
-
 /* Before the block has any loops; what is inlined into it is by now. */
 void rule_collapse(Rules *r, int i)
 {
 	const Block *b = &r->program->blocks[i];
+	if (!rule_is_collapsed(r, i) || !rule_is_open(r, i))
+		return;
 	for (int a = r->collapsed[i]; a < b->nspatial - 1; a++)
 		rule_put(r, "collapse(%s, %d)\n", b->name, a);
 }

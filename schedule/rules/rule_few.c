@@ -112,13 +112,10 @@ static int host_of(const Rules *r, int i, int lanes)
 	return host;
 }
 
-bool rule_few_applies(const Rules *r, int i)
-{
-	return rule_is_open(r, i) && rule_is_few(r, i);
-}
-
 void rule_few(Rules *r, int i)
 {
+	if (!rule_is_open(r, i) || !rule_is_few(r, i))
+		return;
 	const Block *b = &r->program->blocks[i];
 	int along = long_axis(b), lanes = rule_value_lanes(r, i, along);
 	int host = host_of(r, i, lanes);

@@ -63,12 +63,6 @@ bool rule_group_fits(const Rules *r, int i)
 	return find(r, i, &w);
 }
 
-bool rule_group_applies(const Rules *r, int i)
-{
-	return r->tiled.groups && r->tiled.block == i && rule_is_open(r, i) &&
-	    rule_group_fits(r, i);
-}
-
 /* --- sizes ------------------------------------------------------------------------ */
 
 /* Where a search begins: the largest tile of which there are enough blocks and
@@ -179,9 +173,9 @@ static void put_copy(Warps *w, bool b)
 void rule_group(Rules *r, int i)
 {
 	Warps w;
-	bool found = find(r, i, &w);
-	assert(found);
-	(void)found;
+	if (!r->tiled.groups || r->tiled.block != i || !rule_is_open(r, i) ||
+	    !find(r, i, &w))
+		return;
 	warp_begin(&w, i);
 	put_writer(&w);
 	put_sums(&w);

@@ -205,13 +205,8 @@ void rule_inline_choose(Rules *r)
 	}
 }
 
-bool rule_inline_applies(const Rules *r, int i)
-{
-	return r->inlines[i];
-}
-
 void rule_inline(Rules *r, int i)
 {
-	buf_printf(&r->text, "compute_inline(%s)\n",
-	    r->program->blocks[i].name);
+	if (r->inlines[i])
+		rule_put(r, "compute_inline(%s)\n", r->program->blocks[i].name);
 }

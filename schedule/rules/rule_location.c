@@ -169,26 +169,21 @@ static int looks_ahead(const Rules *r, int i)
 	return -1;
 }
 
-bool rule_location_applies(const Rules *r, int i)
-{
-	return rule_is_open(r, i) && r->blocks[i].home < 0;
-}
-
 void rule_location(Rules *r, int i)
 {
 	RuleBlock *b = &r->blocks[i];
+	if (!rule_is_open(r, i) || b->home >= 0)
+		return;
 	bool ahead = r->program->buffers[r->program->blocks[i].buffer].is_const;
 	bool root = ahead || b->output || b->hosts || b->beside >= 0 ||
 	    rule_is_collapsed(r, i) || rule_carries(r, i) >= 0;
 	int home = root ? -1 : home_of_readers(r, b, false), most = -1;
 	const RulePlace *best = NULL, *columns = NULL;
-	assert(b->home < 0 && !b->inlined);
 	if (home < 0) {
 		if (!root && r->inlinable[i])
 			b->again = home_of_readers(r, b, true);
 		if (b->again >= 0)
-			buf_printf(&r->text,
-			    "compute_at(%s, ? in {root, inline})\n",
+			rule_put(r, "compute_at(%s, ? in {root, inline})\n",
 			    r->program->blocks[i].name);
 		rule_root(r, i);
 		return;
@@ -221,10 +216,10 @@ void rule_location(Rules *r, int i)
 	b->ahead_of = best && !b->columns ? looks_ahead(r, i) : -1;
 	if (b->ahead_of >= 0) {
 		b->ahead = best->loop;
-		buf_printf(&r->text, "compute_at(%s, %s)\n",
-		    r->program->blocks[i].name, b->ahead);
+		rule_put(r, "compute_at(%s, %s)\n", r->program->blocks[i].name,
+		    b->ahead);
 	} else if (places.size)
-		buf_printf(&r->text, "compute_at(%s, ? in {root%s})\n",
+		rule_put(r, "compute_at(%s, ? in {root%s})\n",
 		    r->program->blocks[i].name, buf_text(&places));
 	else
 		rule_root(r, i);

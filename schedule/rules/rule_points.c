@@ -504,14 +504,11 @@ static void put_member(Points *p, int i)
 		rule_put(p->r, "tail(%s, mask)\n", b->name);
 }
 
-bool rule_points_applies(const Rules *r, int i)
-{
-	return r->points[i] == i && rule_is_open(r, i);
-}
-
 void rule_points(Rules *r, int i)
 {
 	const Block *b = block_of(r, i);
+	if (r->points[i] != i || !rule_is_open(r, i))
+		return;
 	Points p = {r, i, common_lanes(r, i),
 	    rule_name(r, b, b->axes[lane_axis(r, i, i)].name, "0")};
 	r->blocks[i].scheduled = true;

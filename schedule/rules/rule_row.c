@@ -377,12 +377,6 @@ static void put_with(Row *w)
 	rule_put_with(r, leader, w->block->name, w->block->name, NULL);
 }
 
-bool rule_row_applies(const Rules *r, int i)
-{
-	return rule_is_open(r, i) &&
-	    r->program->blocks[i].reduce != REDUCE_NONE;
-}
-
 /* Some rows at once; of what is made in another block's tiles those that a tile
  * has. */
 static void put_row(Row *w)
@@ -420,6 +414,8 @@ static void put_row(Row *w)
 void rule_row(Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
+	if (!rule_is_open(r, i) || block->reduce == REDUCE_NONE)
+		return;
 	Row w = {.r = r,
 	    .block = block,
 	    .info = &r->blocks[i],

@@ -73,21 +73,16 @@ bool rule_rows_is_row(const Rules *r, int block, int axis)
 	return of >= 0 && r->rows->axes[of];
 }
 
-/* What is computed in the tiles of its reader stays there. */
-bool rule_rows_applies(const Rules *r, int i)
-{
-	const RuleBlock *b = &r->blocks[i];
-	return r->row_loop && rule_rows_has(r, i) && !b->inlined &&
-	    (!b->scheduled || b->home == i);
-}
-
 void rule_rows(Rules *r, int i)
 {
 	RuleBlock *b = &r->blocks[i];
+	if (!r->row_loop || !rule_rows_has(r, i) || b->inlined ||
+	    (b->scheduled && b->home != i))
+		return;
 	assert(!b->output);
 	b->home = r->blocks[r->tiled.block].home;
 	if (!b->scheduled)
 		b->moved_by = rule_movers(r, b);
-	buf_printf(&r->text, "compute_at(%s, %s)\n%s",
-	    r->program->blocks[i].name, r->row_loop, b->copies ? b->copies : "");
+	rule_put(r, "compute_at(%s, %s)\n%s", r->program->blocks[i].name,
+	    r->row_loop, b->copies ? b->copies : "");
 }

@@ -145,11 +145,6 @@ bool rule_rows_block_choose(Rules *r)
 	return false;
 }
 
-bool rule_rows_block_applies(const Rules *r, int i)
-{
-	return r->tiled.rows && i == r->tiled.block;
-}
-
 /* --- where a search begins ------------------------------------------------------------ */
 
 typedef struct {
@@ -396,6 +391,8 @@ static void put_part(Together *t, int block)
 void rule_rows_block(Rules *r, int i)
 {
 	const Block *b = &r->program->blocks[i];
+	if (!r->tiled.rows || i != r->tiled.block)
+		return;
 	Together t = {.p = {.r = r, .block = b, .info = &r->blocks[i]}};
 	t.row = tiled_row(r);
 	t.column = only_axis(r, i, 0, b->nspatial);

@@ -71,13 +71,6 @@ static void put_carried(Rules *r, int block)
 	rule_parallel(r, columns ? j.outer : rule_loop(r, b->name, b, batch));
 }
 
-bool rule_running_applies(const Rules *r, int block)
-{
-	return rule_is_open(r, block) &&
-	    (rule_is_running(r, block) || is_in_columns(r, block) ||
-		rule_carries(r, block) >= 0);
-}
-
 static void put_columns(Rules *r, int block)
 {
 	const Block *b = &r->program->blocks[block];
@@ -97,11 +90,15 @@ static void put_columns(Rules *r, int block)
 
 void rule_running(Rules *r, int block)
 {
+	if (!rule_is_open(r, block))
+		return;
 	if (rule_carries(r, block) >= 0)
 		put_carried(r, block);
 	else if (rule_is_running(r, block))
 		rule_lanes_in_space(r, block);
-	else
+	else if (is_in_columns(r, block))
 		put_columns(r, block);
+	else
+		return;
 	r->blocks[block].scheduled = true;
 }

@@ -85,16 +85,13 @@ bool rule_is_scattered(const Rules *r, int block)
 	return r->made[r->program->blocks[block].buffer].scattered;
 }
 
-bool rule_scatter_applies(const Rules *r, int i)
-{
-	return rule_is_scattered(r, i) && rule_is_open(r, i);
-}
-
 /* Several steps, and those of several parts, are made at once: their results are
  * others mostly. */
 void rule_scatter(Rules *r, int i)
 {
 	const Block *b = &r->program->blocks[i];
+	if (!rule_is_scattered(r, i) || !rule_is_open(r, i))
+		return;
 	ScatterAxes x = axes_of(r->arena, r->plain, b, r->bodies[i]);
 	int last = vector_axis(&x, b), part = -1, steps = b->nspatial;
 	int lanes = last < 0 ? 0 : rule_widest(r, b, last);

@@ -707,15 +707,11 @@ static void put_ones_outside(Spatial *s)
 	s->r->blocks[s->info->block].order = order;
 }
 
-bool rule_spatial_applies(const Rules *r, int i)
-{
-	return rule_is_open(r, i) &&
-	    r->program->blocks[i].reduce == REDUCE_NONE;
-}
-
 void rule_spatial(Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
+	if (!rule_is_open(r, i) || block->reduce != REDUCE_NONE)
+		return;
 	Spatial s = spatial_of(r, i);
 	r->blocks[i].scheduled = true;
 	if (!block->nspatial)

@@ -78,11 +78,6 @@ bool rule_stream_fits(const Rules *r, int i, int axis, int lanes)
 	    stream_of(r, i, axis);
 }
 
-bool rule_stream_applies(const Rules *r, int i)
-{
-	return i == r->tiled.block && r->tiled.streams;
-}
-
 /* --- the writer ------------------------------------------------------------------ */
 
 static bool is_row(const Stream *s, int axis)
@@ -212,6 +207,8 @@ static void schedule_reduction(Stream *s)
 void rule_stream(Rules *r, int i)
 {
 	const RuleTiled *tiled = &r->tiled;
+	if (i != tiled->block || !tiled->streams)
+		return;
 	Stream s = {.r = r,
 	    .block = &r->program->blocks[i],
 	    .read = stream_of(r, i, tiled->axis),

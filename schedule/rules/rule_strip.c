@@ -56,18 +56,6 @@ static int find_axes(const Block *b, const RuleBlock *info, int *axes)
 	return n;
 }
 
-bool rule_strip_applies(const Rules *r, int i)
-{
-	const Block *b = &r->program->blocks[i];
-	int axes[ROWS];
-	return rule_is_open(r, i) && b->reduce != REDUCE_NONE &&
-	    b->reduce != REDUCE_ARGMAX && b->reduce != REDUCE_ARGMIN &&
-	    block_steps(b) <= LONGEST &&
-	    rule_flops(r->arena, r->bodies[i]) * block_steps(b) <=
-		MOST_WORK &&
-	    find_axes(b, &r->blocks[i], axes) > 0;
-}
-
 /* What may be made in registers divides the axis: an index there is known when
  * code is made, which one that ends inside of a strip is not. */
 static const char *sizes_of(const Strip *s, int k, int *first)
@@ -188,7 +176,13 @@ void rule_strip(Rules *r, int i)
 	Strip s = {.r = r,
 	    .block = &r->program->blocks[i],
 	    .info = &r->blocks[i]};
-	s.naxes = find_axes(s.block, s.info, s.axes);
+	const Block *b = s.block;
+	s.naxes = find_axes(b, s.info, s.axes);
+	if (!s.naxes || !rule_is_open(r, i) || b->reduce == REDUCE_NONE ||
+	    b->reduce == REDUCE_ARGMAX || b->reduce == REDUCE_ARGMIN ||
+	    block_steps(b) > LONGEST ||
+	    rule_flops(r->arena, r->bodies[i]) * block_steps(b) > MOST_WORK)
+		return;
 	s.writer = rule_writer(r, i, "reg");
 	s.makes = find_makers(&s);
 	put_writer(&s);

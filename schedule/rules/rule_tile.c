@@ -1081,15 +1081,10 @@ static void operands(Tiling *t)
 	}
 }
 
-bool rule_tile_applies(const Rules *r, int i)
-{
-	return i == r->tiled.block && !r->tiled.streams;
-}
-
 void rule_tile(Rules *r, int i)
 {
-	assert(i == r->tiled.block);
-	rule_tile_along(r, &r->tiled);
+	if (i == r->tiled.block && !r->tiled.streams)
+		rule_tile_along(r, &r->tiled);
 }
 
 void rule_tile_along(Rules *r, const RuleTiled *tiled)

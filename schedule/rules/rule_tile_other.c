@@ -36,16 +36,12 @@ static RuleTiled plain_choice(const Rules *r, int i)
 	return (RuleTiled){.block = -1};
 }
 
-bool rule_tile_other_applies(const Rules *r, int i)
-{
-	int anchor = r->tiled.block;
-	return anchor >= 0 && rule_is_open(r, i) && rule_can_tile(r, i) &&
-	    (has_share(r, i) || !has_row(r, i)) && plain_choice(r, i).block >= 0;
-}
-
 void rule_tile_other(Rules *r, int i)
 {
+	if (r->tiled.block < 0 || !rule_is_open(r, i) || !rule_can_tile(r, i))
+		return;
 	RuleTiled tiled = plain_choice(r, i);
 	tiled.settled = !has_share(r, i);
-	rule_tile_along(r, &tiled);
+	if (tiled.block >= 0 && !(tiled.settled && has_row(r, i)))
+		rule_tile_along(r, &tiled);
 }

@@ -51,14 +51,6 @@ static bool find_axes(const Rules *r, int i, int *row, int *column)
 	return *row >= 0;
 }
 
-bool rule_transpose_applies(const Rules *r, int i)
-{
-	int row, column;
-	return rule_is_open(r, i) &&
-	    r->program->blocks[i].reduce == REDUCE_NONE &&
-	    find_axes(r, i, &row, &column);
-}
-
 /* Rows of squares, those of a thread and of threads; columns. */
 typedef struct {
 	const Block *block;
@@ -115,7 +107,8 @@ void rule_transpose(Rules *r, int i)
 	const RuleBlock *info = &r->blocks[i];
 	Square s = {.block = b, .tiles = rule_name(r, b, "b", "")};
 	int row, column;
-	if (!find_axes(r, i, &row, &column))
+	if (!rule_is_open(r, i) || b->reduce != REDUCE_NONE ||
+	    !find_axes(r, i, &row, &column))
 		return;
 	r->blocks[i].scheduled = true;
 	put_loops(r, &s, row, column);

@@ -91,14 +91,11 @@ bool rule_is_window(const Rules *r, int i)
 	    reads_along(r, &r->blocks[i], last);
 }
 
-bool rule_window_applies(const Rules *r, int i)
-{
-	return rule_is_open(r, i) && rule_is_window(r, i);
-}
-
 void rule_window(Rules *r, int i)
 {
 	const char *name = r->program->blocks[i].name;
+	if (!rule_is_open(r, i) || !rule_is_window(r, i))
+		return;
 	rule_lanes_in_space(r, i);
 	r->blocks[i].scheduled = true;
 	rule_with_place(r, i);

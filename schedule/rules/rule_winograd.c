@@ -542,17 +542,15 @@ bool rule_winograd_results(const Rules *r, const Expr *body)
 	    body, r->program->blocks[x->block[last]].buffer);
 }
 
-bool rule_winograd_applies(const Rules *r, int i)
-{
-	return r->winograd && i == r->winograd->whole;
-}
-
 void rule_winograd(Rules *r, int i)
 {
 	const RuleWinograd *x = r->winograd;
-	Making k = {.r = r, .x = x, .w = &x->winograd,
+	if (!x || i != x->whole)
+		return;
+	Making k = {.r = r,
+	    .x = x,
+	    .w = &x->winograd,
 	    .lanes = rule_lanes(r->machine, DT_F32)};
-	assert(i == x->whole);
 	find_writer(&k);
 	put_writer(&k);
 	if (k.w->npairs == 2)

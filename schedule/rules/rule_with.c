@@ -159,16 +159,14 @@ static int leader_of(const Rules *r, int i)
 	return first < i ? first : -1;
 }
 
-bool rule_with_applies(const Rules *r, int i)
-{
-	return r->program->blocks[i].reduce != REDUCE_NONE &&
-	    rule_is_open(r, i) && leader_of(r, i) >= 0;
-}
-
 void rule_with(Rules *r, int i)
 {
 	RuleBlock *b = &r->blocks[i];
+	if (r->program->blocks[i].reduce == REDUCE_NONE || !rule_is_open(r, i))
+		return;
 	b->with = leader_of(r, i);
+	if (b->with < 0)
+		return;
 	r->blocks[b->with].followers++;
 	b->scheduled = true;
 	if (!rule_is_window(r, i) && !same_readers(r, b->with, i))
@@ -209,11 +207,11 @@ void rule_put_with(Rules *r, int leader, const char *writer,
 			continue;
 		if (reduce != own) {
 			acc = rule_name(r, block, "acc", "");
-			buf_printf(&r->text,
+			rule_put(r,
 			    "%s = cache_write(%s, %s)\n"
 			    "compute_with(%s, %s)\n",
 			    acc, block->name, scope, block->name, writer);
 		}
-		buf_printf(&r->text, "compute_with(%s, %s)\n", acc, reduce);
+		rule_put(r, "compute_with(%s, %s)\n", acc, reduce);
 	}
 }

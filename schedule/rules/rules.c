@@ -300,12 +300,11 @@ typedef enum { NO_PASS, PRODUCERS_FIRST, READERS_FIRST } Pass;
 /* A rule, or the pass that the rules behind it belong to. */
 typedef struct {
 	Pass pass;
-	bool (*applies)(const Rules *r, int block);
 	void (*write)(Rules *r, int block);
 } Rule;
 
 #define PASS(order) {.pass = order},
-#define RULE(name) {NO_PASS, rule_##name##_applies, rule_##name},
+#define RULE(name)  {NO_PASS, rule_##name},
 static const Rule cpu_rules[] = {
 #include "schedule/rules/rules.def"
 };
@@ -335,8 +334,7 @@ bool rule_is_open(const Rules *r, int i)
 static void try_rules(Rules *r, Table rest, int block)
 {
 	for (const Rule *row = rest.first; row < rest.end && !row->pass; row++)
-		if (row->applies(r, block))
-			row->write(r, block);
+		row->write(r, block);
 }
 
 static void run_passes(Rules *r)
@@ -633,8 +631,7 @@ static void cpu_sketches(Rules *r, RuleSketchVec *out)
 {
 	int before = out->n;
 	for (int i = 0; i < r->program->nblocks; i++)
-		if (rule_with_applies(r, i))
-			rule_with(r, i);
+		rule_with(r, i);
 	int tiled = tiled_block(r);
 	if (tiled >= 0) {
 		r->tiled = (RuleTiled){.block = tiled};

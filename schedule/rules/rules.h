@@ -294,11 +294,9 @@ RuleCuts rule_cuts(
 int64_t rule_period(const Expr *index, int axis);
 int64_t rule_common_multiple(int64_t a, int64_t b); /* 0: too large */
 
-/* rule_NAME.c: may it be applied to the block, and what it does then. */
+/* rule_NAME.c: writes the steps for the block, if it may be applied. */
 #define PASS(order)
-#define RULE(name)                                                             \
-	bool rule_##name##_applies(const Rules *r, int block);                 \
-	void rule_##name(Rules *r, int block);
+#define RULE(name) void rule_##name(Rules *r, int block);
 #include "schedule/rules/rules.def"
 #include "schedule/rules/rules_gpu.def"
 #undef RULE
