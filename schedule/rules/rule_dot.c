@@ -87,25 +87,14 @@ static double sum_points(const Block *b, const DistributedSum *sum)
 	return n;
 }
 
-typedef struct {
-	const Program *program;
-	bool is_const;
-} Reads;
-
-static bool find_read(Expr *e, void *context)
+bool rule_is_ahead(const Program *p, const Expr *e)
 {
-	Reads *r = context;
-	if (e->op == OP_READ)
-		r->is_const &= r->program->buffers[e->id].is_const;
+	if (e->op == OP_READ && !p->buffers[e->id].is_const)
+		return false;
+	for (int i = 0; i < e->narg; i++)
+		if (!rule_is_ahead(p, e->arg[i]))
+			return false;
 	return true;
-}
-
-/* Is it made of const inputs alone? */
-bool rule_is_ahead(const Program *p, Expr *e)
-{
-	Reads r = {p, true};
-	expr_walk(e, find_read, &r);
-	return r.is_const;
 }
 
 /* Is it the read, as it is, or where an operand is kept, that or bytes? */

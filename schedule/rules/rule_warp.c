@@ -1,5 +1,6 @@
 /* Tiles of a GPU's matrix units: a product whose operands' types a fragment has
- * (ir/fragments.def), by the warps of a block.
+ * (ir/fragments.def), by the warps of a block; or, in sketches of their own, by four
+ * warps together (ir/warpgroups.def).
  *
  *     for i for j for k c[i, j] += f32(a[i, k])*f32(b[k, j])
  * -->
@@ -13,39 +14,80 @@
  * Rows go on in warps (z) and in the eight threads of y, columns in the four of
  * x.  What is fetched is of 16 bytes, rows of it a few banks apart, a step ahead
  * or more.  Fragments lie in the product in whole numbers, and tiles: an inner
- * loop is split exactly.  The writer is as rule_block.c has it. */
-#include "schedule/rules/warp.h"
+ * loop is split exactly.
+ *
+ *           for i1, jc  wgmma64_f16 { c_acc += a_s*b_s }
+ *
+ * Of warpgroups rows of 16 go on in neighbours along z, so that each four of these
+ * are a product's 64; a step is one of 128 bytes of each operand, which lie swizzled.
+ * Where an operand's steps do not lie side by side, 64 of its rows (columns) do, in
+ * panels. */
+#include "schedule/rules/rules.h"
 
-#include <assert.h>
+/* Threads of a warp along rows and columns, a thread's rows (columns) of a fragment;
+ * bytes that one fetches at once; of a warpgroup's operand across. */
+enum { ROWS = 8, COLUMNS = 4, EACH = 2, FETCHED = 16, PANEL = 64 };
+
+/* Loops of the writer, or of the sums; "": there is none. */
+typedef struct {
+	const char *row0, *z, *y, *row1, *row2;
+	const char *column0, *x, *columns, *column1, *column2;
+} Loops;
+
+typedef struct {
+	const RuleRead *read;
+	DType type;
+	int axis; /* rows, or columns */
+} Operand;
+
+typedef struct {
+	Rules *r;
+	const Block *block;
+	const RuleBlock *info;
+	bool groups; /* by four warps */
+	const Intrinsic *in;
+	Operand of[2]; /* rows, columns */
+	int step;
+	RuleWriter writer;
+	const char *tiles;
+	Loops writes, sums;
+	const char *steps;
+} Warps;
 
 /* --- where it may be ------------------------------------------------------------ */
 
 /* The one with most terms of which there are whole ones. */
-static const Intrinsic *fragment_for(const Rules *r, int i)
+static const Intrinsic *fragment_for(
+    const Rules *r, const Expr *body, int64_t steps)
 {
-	const Block *block = &r->program->blocks[i];
-	const Expr *body = r->bodies ? r->bodies[i] : block->body;
-	const Intrinsic *in = NULL;
-	if (body->op != OP_MUL)
-		return NULL;
 	DType a = fragment_read(body, 0)->type;
 	DType b = fragment_read(body, 1)->type;
-	for (int terms = 64; terms >= 4 && !in; terms /= 2) {
-		in = fragment_of(a, b, terms);
-		if (in && (!fragment_sums(in, body) ||
-			      in->capability > r->machine->capability ||
-			      block->axes[block->nspatial].extent % terms ||
-			      (fragment_rounds(in) &&
-				  r->program->numerics != NUMERICS_FAST)))
-			in = NULL;
+	for (int terms = 64; terms >= 4; terms /= 2) {
+		const Intrinsic *in = fragment_of(a, b, terms);
+		if (in && fragment_sums(in, body) &&
+		    in->capability <= r->machine->capability &&
+		    steps % terms == 0 &&
+		    (!fragment_rounds(in) ||
+			r->program->numerics == NUMERICS_FAST))
+			return in;
 	}
-	return in;
+	return NULL;
+}
+
+static const Intrinsic *group_for(
+    const Rules *r, const Expr *body, int64_t steps)
+{
+	const Intrinsic *in = warpgroup_of(
+	    fragment_read(body, 0)->type, fragment_read(body, 1)->type);
+	return r->machine->warpgroups && in && fragment_sums(in, body) &&
+		steps % in->terms == 0
+	    ? in
+	    : NULL;
 }
 
 static const RuleRead *read_of(const RuleBlock *b, const Expr *e)
 {
-	for (int i = 0; i < b->reads.n; i++) {
-		const RuleRead *read = &b->reads.at[i];
+	vec_each (read, &b->reads) {
 		bool same = read->buffer == e->id;
 		for (int d = 0; same && d < read->nindex; d++)
 			same = expr_equal(read->index[d], e->arg[d]);
@@ -69,134 +111,80 @@ static int axis_alone(const Block *block, const RuleRead *read,
 	return -1;
 }
 
-bool warp_find(const Rules *r, int i, const Intrinsic *in, int rows,
-    int columns, Warps *w)
+static int last_axis(const Operand *x)
+{
+	return rule_axis_of(x->read->index[x->read->nindex - 1]);
+}
+
+/* Do its steps lie apart? */
+static bool is_across(const Warps *w, const Operand *x)
+{
+	return last_axis(x) != w->step;
+}
+
+/* Of a warpgroup's that lies across the last index has to be the row or column, of 2
+ * bytes. */
+static bool lies_right(const Warps *w, const Operand *x)
+{
+	return !w->groups || !is_across(w, x) ||
+	    (dtype_bytes(x->type) == 2 && last_axis(x) == x->axis);
+}
+
+static bool find(const Rules *r, int i, bool groups, Warps *w)
 {
 	const Block *block = &r->program->blocks[i];
 	const RuleBlock *info = &r->blocks[i];
 	const Buffer *out = &r->program->buffers[block->buffer];
-	*w = (Warps){
-	    .r = (Rules *)r, .block = block, .info = info, .in = in};
-	if (!in || info->inlined || block->reduce != REDUCE_SUM ||
-	    block->naxes != block->nspatial + 1 || out->type != in->sum ||
+	const Expr *body = r->bodies[i];
+	if (info->inlined || block->reduce != REDUCE_SUM ||
+	    body->op != OP_MUL || block->naxes != block->nspatial + 1 ||
 	    (r->program->numerics == NUMERICS_EXACT &&
 		dtype_is_float(out->type)))
 		return false;
-	const Expr *body = r->bodies ? r->bodies[i] : block->body;
-	w->a = read_of(info, fragment_read(body, 0));
-	w->b = read_of(info, fragment_read(body, 1));
-	if (!w->a || !w->b || w->a == w->b || !w->a->plain || !w->b->plain ||
-	    w->a->nindex < 2 || w->b->nindex < 2)
+	int64_t steps = block->axes[block->nspatial].extent;
+	*w = (Warps){.block = block,
+	    .info = info,
+	    .groups = groups,
+	    .step = block->nspatial};
+	w->in =
+	    groups ? group_for(r, body, steps) : fragment_for(r, body, steps);
+	if (!w->in || out->type != w->in->sum)
 		return false;
-	w->step = block->nspatial;
-	w->row = axis_alone(block, w->a, w->b, rows);
-	w->column = axis_alone(block, w->b, w->a, columns);
-	return w->row >= 0 && w->column >= 0 && w->a->uses[w->step] &&
-	    w->b->uses[w->step];
+	const RuleRead *a = read_of(info, fragment_read(body, 0));
+	const RuleRead *b = read_of(info, fragment_read(body, 1));
+	if (!a || !b || a == b || !a->plain || !b->plain || a->nindex < 2 ||
+	    b->nindex < 2 || !a->uses[w->step] || !b->uses[w->step])
+		return false;
+	w->of[0] = (Operand){a, w->in->a,
+	    axis_alone(block, a, b, groups ? GROUP_ROWS : EACH * ROWS)};
+	w->of[1] = (Operand){b, w->in->b,
+	    axis_alone(block, b, a, groups ? PANEL : EACH * COLUMNS)};
+	return w->of[0].axis >= 0 && w->of[1].axis >= 0 &&
+	    lies_right(w, &w->of[0]) && lies_right(w, &w->of[1]);
 }
 
-static bool find(const Rules *r, int i, Warps *w)
-{
-	return warp_find(r, i, fragment_for(r, i), WARP_EACH * WARP_ROWS,
-	    WARP_EACH * WARP_COLUMNS, w);
-}
-
-bool rule_warp_fits(const Rules *r, int i)
+bool rule_warp_fits(const Rules *r, int i, bool groups)
 {
 	Warps w;
-	return find(r, i, &w);
+	return find(r, i, groups, &w);
 }
 
-/* --- the writer ------------------------------------------------------------------- */
+/* --- where a search begins -------------------------------------------------------- */
 
-const char *warp_name(const Warps *w, int axis)
-{
-	int of = rule_reader_axis(w->r, w->block, w->writer.reader, axis);
-	return rule_name(
-	    w->r, w->writer.block, w->writer.block->axes[of].name, "");
-}
-
-const char *warp_sums_name(const Warps *w, int axis)
-{
-	return rule_plain_name(arena_printf(
-	    w->r->arena, "%s_%s", w->writer.acc, w->block->axes[axis].name));
-}
-
-/* The axes that are not tiled. */
-static const char *others(const Warps *w, bool writes)
-{
-	const char *loops = "";
-	for (int a = 0; a < w->block->nspatial; a++) {
-		int of = rule_reader_axis(w->r, w->block, w->writer.reader, a);
-		if (a != w->row && a != w->column)
-			loops = rule_join(w->r, loops,
-			    writes
-				? rule_loop(w->r, w->writer.block->name,
-				      w->writer.block, of)
-				: rule_loop(w->r, w->writer.acc, w->block, a));
-	}
-	return loops;
-}
-
-const char *const *warp_split(Warps *w, int axis)
-{
-	Rules *r = w->r;
-	const Block *b = w->writer.block;
-	int of = rule_reader_axis(r, w->block, w->writer.reader, axis);
-	bool row = axis == w->row;
-	return rule_split_loop(r, rule_loop(r, b->name, b, of),
-	    warp_name(w, axis), row ? "w 2 y" : "w x 2", "[_, %d, %d]",
-	    row ? WARP_EACH : WARP_COLUMNS, row ? WARP_ROWS : WARP_EACH);
-}
-
-void warp_begin(Warps *w, int i)
-{
-	Rules *r = w->r;
-	w->writer = rule_writer(r, i, "reg");
-	w->tiles = rule_name(r, w->writer.block, "b", "");
-}
-
-static void bind(Warps *w, const WarpLoops *l)
-{
-	rule_put(w->r,
-	    "bind(%s, threadIdx.z)\nbind(%s, threadIdx.y)\n"
-	    "bind(%s, threadIdx.x)\n",
-	    l->z, l->y, l->x);
-}
-
-void warp_put_writer(Warps *w)
-{
-	const WarpLoops *l = &w->writes;
-	const char *rest = others(w, true);
-	const char *each = arena_printf(w->r->arena, "%s, %s, %s, %s", l->row1,
-	    l->row2, l->columns, l->column1);
-	rule_put(w->r, "reorder(%s, %s, %s, %s, %s, %s, %s, %s)\n", rest,
-	    l->row0, l->column0, l->z, l->y, l->x, each, l->column2);
-	rule_put(w->r, "%s = fuse(%s, %s, %s)\nbind(%s, blockIdx.x)\n",
-	    w->tiles, rest, l->row0, l->column0, w->tiles);
-	bind(w, l);
-	rule_vectors(w->r, each, l->column2, WARP_EACH);
-}
-
-void warp_put_sums(Warps *w, const char *fragment)
-{
-	const WarpLoops *l = &w->sums;
-	const char *rest = others(w, false);
-	rule_put(w->r, "reorder(%s, %s, %s, %s, %s, %s)\n", l->step0, l->z,
-	    l->y, l->x, rest, fragment);
-	bind(w, l);
-	rule_put(w->r, "each unroll(%s, %s)\n", fragment, rest);
-}
-
-/* Where a search begins: the largest tile of which there are enough blocks. */
+/* Fragments of a warp in both directions, of 16 rows by 8 columns. */
 typedef struct {
-	int warps, rows, columns; /* fragments of a warp in both directions */
+	int warps, rows, columns;
 } Shape;
+
+static int64_t extent_of(const Warps *w, int operand)
+{
+	return w->block->axes[w->of[operand].axis].extent;
+}
 
 static Shape fit_shape(const Warps *w, Shape s)
 {
-	int64_t rows = w->block->axes[w->row].extent / (WARP_EACH * WARP_ROWS);
-	int64_t columns = w->block->axes[w->column].extent / (WARP_EACH * WARP_COLUMNS);
+	int64_t rows = extent_of(w, 0) / (EACH * ROWS);
+	int64_t columns = extent_of(w, 1) / (EACH * COLUMNS);
 	while (s.rows > 1 && rows % (s.warps * s.rows))
 		s.rows /= 2;
 	while (s.warps > 1 && rows % (s.warps * s.rows))
@@ -206,145 +194,223 @@ static Shape fit_shape(const Warps *w, Shape s)
 	return s;
 }
 
-static double blocks_of(const Warps *w, Shape s)
+static bool fills(const Warps *w, Shape s)
 {
 	return block_points(w->block, 0, w->block->nspatial) /
-	    (s.warps * s.rows * WARP_EACH * WARP_ROWS) /
-	    (s.columns * WARP_EACH * WARP_COLUMNS);
+	    (s.warps * s.rows * EACH * ROWS) / (s.columns * EACH * COLUMNS) >=
+	    w->r->machine->processors;
 }
 
+/* Of warpgroups, which have room for two steps. */
+static bool is_right(const Warps *w, Shape s)
+{
+	int rows = s.warps * EACH * ROWS, columns = s.columns * EACH * COLUMNS;
+	int64_t bytes = 2 * (int64_t)GROUP_LINE * (rows + columns);
+	return extent_of(w, 0) % rows == 0 && extent_of(w, 1) % columns == 0 &&
+	    bytes <= occupancy_block_shared(w->r->machine) && fills(w, s);
+}
+
+/* The largest of which there are enough blocks. */
 static Shape choose_shape(const Warps *w)
 {
-	static const Shape shapes[] = {
+	static const Shape groups[] = {
+	    {8, 1, 16}, {8, 1, 8}, {4, 1, 16}, {4, 1, 8}};
+	static const Shape warps[] = {
 	    {4, 2, 16}, {4, 2, 8}, {4, 1, 8}, {2, 2, 4}, {2, 1, 4}, {1, 1, 2}};
-	int n = sizeof shapes / sizeof *shapes, i = 0;
-	while (i < n - 1 &&
-	    blocks_of(w, fit_shape(w, shapes[i])) < w->r->machine->processors)
+	int i = 0;
+	if (w->groups) {
+		while (i < 3 && !is_right(w, groups[i]))
+			i++;
+		return groups[i];
+	}
+	while (i < 5 && !fills(w, fit_shape(w, warps[i])))
 		i++;
-	return fit_shape(w, shapes[i]);
+	return fit_shape(w, warps[i]);
+}
+
+/* --- the writer ------------------------------------------------------------------- */
+
+/* The axes that are not tiled. */
+static const char *others(const Warps *w, bool writes)
+{
+	const char *loops = "";
+	for (int a = 0; a < w->block->nspatial; a++) {
+		int of = rule_reader_axis(w->r, w->block, w->writer.reader, a);
+		if (a != w->of[0].axis && a != w->of[1].axis)
+			loops = writes
+			    ? rule_and(w->r, loops, w->writer.block->name,
+				  w->writer.block, of)
+			    : rule_and(w->r, loops, w->writer.acc, w->block, a);
+	}
+	return loops;
+}
+
+static void bind(Warps *w, const char *z, const char *y, const char *x)
+{
+	rule_put(w->r,
+	    "bind(%s, threadIdx.z)\nbind(%s, threadIdx.y)\n"
+	    "bind(%s, threadIdx.x)\n",
+	    z, y, x);
+}
+
+static void split_writer(Warps *w)
+{
+	Rules *r = w->r;
+	Shape s = choose_shape(w);
+	const Block *b = w->writer.block;
+	const char *names[2];
+	int axes[2];
+	for (int k = 0; k < 2; k++) {
+		axes[k] = rule_reader_axis(
+		    r, w->block, w->writer.reader, w->of[k].axis);
+		names[k] = rule_name(r, b, b->axes[axes[k]].name, "");
+	}
+	const char *const *i =
+	    rule_split(r, b, axes[0], "w 2 y", "[_, %d, %d]", EACH, ROWS);
+	const char *const *i0 = w->groups
+	    ? rule_split_loop(r, i[0], names[0], "0 1 z",
+		  "?=[_, 1, %d] in tile([1, 2], [4, 8, 16])", s.warps)
+	    : rule_split_loop(r, i[0], names[0], "0 z 1",
+		  "?=[_, %d, %d] in tile([1, 2, 4, 8], [1, 2, 4])", s.warps,
+		  s.rows);
+	const char *const *j =
+	    rule_split(r, b, axes[1], "w x 2", "[_, %d, %d]", COLUMNS, EACH);
+	const char *const *j0 = w->groups
+	    ? rule_split_loop(r, j[0], names[1], "0 c 1",
+		  "?=[_, 1, %d] in tile([1, 2], [%s8, 16])", s.columns,
+		  is_across(w, &w->of[1]) ? "" : "4, ")
+	    : rule_split_loop(r, j[0], names[1], "0 1",
+		  "?=[_, %d] in tile([1, 2, 4, 8, 16])", s.columns);
+	int g = w->groups;
+	w->writes = (Loops){i0[0], i0[1 + g], i[2], i0[2 - g], i[1], j0[0],
+	    j[1], g ? j0[1] : "", j0[1 + g], j[2]};
 }
 
 static void put_writer(Warps *w)
 {
-	Rules *r = w->r;
-	Shape s = choose_shape(w);
-	WarpLoops *l = &w->writes;
-	const char *const *rows = warp_split(w, w->row);
-	const char *const *row = rule_split_loop(r, rows[0],
-	    warp_name(w, w->row), "0 z 1",
-	    "?=[_, %d, %d] in tile([1, 2, 4, 8], [1, 2, 4])", s.warps, s.rows);
-	const char *const *columns = warp_split(w, w->column);
-	const char *const *column =
-	    rule_split_loop(r, columns[0], warp_name(w, w->column), "0 1",
-		"?=[_, %d] in tile([1, 2, 4, 8, 16])", s.columns);
-	*l = (WarpLoops){.row0 = row[0],
-	    .z = row[1],
-	    .row1 = row[2],
-	    .row2 = rows[1],
-	    .y = rows[2],
-	    .column0 = column[0],
-	    .columns = "",
-	    .column1 = column[1],
-	    .x = columns[1],
-	    .column2 = columns[2]};
-	warp_put_writer(w);
+	const Loops *l = &w->writes;
+	const char *rest = others(w, true);
+	split_writer(w);
+	const char *each = arena_printf(w->r->arena, "%s, %s, %s, %s", l->row1,
+	    l->row2, l->columns, l->column1);
+	rule_put(w->r, "reorder(%s, %s, %s, %s, %s, %s, %s, %s)\n", rest,
+	    l->row0, l->column0, l->z, l->y, l->x, each, l->column2);
+	rule_put(w->r, "%s = fuse(%s, %s, %s)\nbind(%s, blockIdx.x)\n",
+	    w->tiles, rest, l->row0, l->column0, w->tiles);
+	bind(w, l->z, l->y, l->x);
+	rule_vectors(w->r, each, l->column2, EACH);
 }
 
 /* --- the sums ---------------------------------------------------------------------- */
 
-static void put_sums(Warps *w)
+static const char *sums_name(const Warps *w, int axis)
+{
+	return rule_plain_name(arena_printf(
+	    w->r->arena, "%s_%s", w->writer.acc, w->block->axes[axis].name));
+}
+
+/* The loops of a fragment, outer first. */
+static const char *split_sums(Warps *w)
 {
 	Rules *r = w->r;
 	const Block *b = w->block;
 	const char *acc = w->writer.acc;
+	int row = w->of[0].axis, column = w->of[1].axis, g = w->groups;
+	const char *step = sums_name(w, w->step);
 	int64_t fetched = b->axes[w->step].extent / w->in->terms;
-	rule_put(r, "compute_at(%s, %s)\n", acc, w->tiles);
-	const char *const *row = rule_split_loop(r,
-	    rule_loop(r, acc, b, w->row), warp_sums_name(w, w->row), "z 1 2 y",
-	    "[_, %s, %d, %d]", w->writes.row1, WARP_EACH, WARP_ROWS);
-	const char *const *column = rule_split_loop(r,
-	    rule_loop(r, acc, b, w->column), warp_sums_name(w, w->column),
-	    "1 x 2", "[_, %d, %d]", WARP_COLUMNS, WARP_EACH);
-	const char *const *steps =
-	    rule_split_loop(r, rule_loop(r, acc, b, w->step),
-		warp_sums_name(w, w->step), "t 2", "[_, %d]", w->in->terms);
-	const char *const *step =
-	    rule_split_loop(r, steps[0], warp_sums_name(w, w->step), "0 1",
-		"?=[_, %d] in tile([1, 2, 4])", fetched % 2 ? 1 : 2);
-	w->sums = (WarpLoops){.z = row[0],
-	    .row2 = row[2],
-	    .y = row[3],
-	    .x = column[1],
-	    .step0 = step[0]};
-	warp_put_sums(w,
-	    arena_printf(r->arena, "%s, %s, %s, %s, %s, %s", step[1], row[1],
-		column[0], row[2], column[2], steps[1]));
+	const char *const *i = rule_split_loop(r, rule_loop(r, acc, b, row),
+	    sums_name(w, row), g ? "1 z 2 y" : "z 1 2 y", "[_, %s, %d, %d]",
+	    g ? w->writes.z : w->writes.row1, EACH, ROWS);
+	const char *const *j = rule_split_loop(r, rule_loop(r, acc, b, column),
+	    sums_name(w, column), g ? "c 1 x 2" : "1 x 2", "[_, %s, %d, %d]",
+	    g ? w->writes.column1 : "", COLUMNS, EACH);
+	const char *const *k = rule_split_loop(r, rule_loop(r, acc, b, w->step),
+	    step, g ? "0 2" : "t 2", "[_, %d]", w->in->terms);
+	w->sums = (Loops){.z = i[g], .y = i[3], .x = j[1 + g], .row2 = i[2]};
+	w->steps = k[0];
+	if (g)
+		return arena_printf(r->arena, "%s, %s, %s, %s, %s, %s", i[0],
+		    j[0], i[2], j[1], j[3], k[1]);
+	const char *const *k0 = rule_split_loop(r, k[0], step, "0 1",
+	    "?=[_, %d] in tile([1, 2, 4])", fetched % 2 ? 1 : 2);
+	w->steps = k0[0];
+	return arena_printf(r->arena, "%s, %s, %s, %s, %s, %s", k0[1], i[1],
+	    j[0], i[2], j[2], k[1]);
+}
+
+static void put_sums(Warps *w)
+{
+	const Loops *l = &w->sums;
+	const char *rest = others(w, false);
+	rule_put(w->r, "compute_at(%s, %s)\n", w->writer.acc, w->tiles);
+	const char *fragment = split_sums(w);
+	rule_put(w->r, "reorder(%s, %s, %s, %s, %s, %s)\n", w->steps, l->z,
+	    l->y, l->x, rest, fragment);
+	bind(w, l->z, l->y, l->x);
+	rule_put(w->r, "each unroll(%s, %s)\n", fragment, rest);
 }
 
 /* --- what is fetched ---------------------------------------------------------------- */
 
-const char *warp_put_copy(Warps *w, const RuleRead *read)
+/* All threads fetch, some elements at once, so many iterations ahead. */
+static void put_fetch(Warps *w, const Operand *o, const char *copy)
 {
-	const Buffer *b = &w->r->program->buffers[read->buffer];
-	const char *copy = rule_plain_name(arena_printf(w->r->arena,
-	    "%s_%s_s%d", w->block->name, b->name, read->number));
-	rule_copy(w->r, w->info, read, copy, w->writer.acc, "shared");
-	rule_put(w->r, "compute_at(%s, %s)\n", copy, w->sums.step0);
-	return copy;
-}
-
-void warp_put_fetch(
-    Warps *w, const RuleRead *read, DType type, const char *copy)
-{
-	int lanes = WARP_FETCHED / dtype_bytes(type);
+	int lanes = FETCHED / dtype_bytes(o->type);
 	const char *dims = "", *f = arena_printf(w->r->arena, "%s_f", copy);
-	for (int d = 0; d < read->nindex; d++)
+	for (int d = 0; d < o->read->nindex; d++)
 		dims = arena_printf(w->r->arena, "%s, %s.x%d", dims, copy, d);
 	rule_put(w->r, "%s = fuse(%s)\n", f, dims);
 	const char *const *x = rule_split_loop(w->r, f, copy, "_0 _z _y _x _v",
-	    "[_, %s, %d, %d, %d]", w->writes.z, WARP_ROWS, WARP_COLUMNS, lanes);
-	bind(w, &(WarpLoops){.z = x[1], .y = x[2], .x = x[3]});
+	    "[_, %s, %d, %d, %d]", w->writes.z, ROWS, COLUMNS, lanes);
+	bind(w, x[1], x[2], x[3]);
 	rule_vectors(w->r, "", x[4], lanes);
 	rule_put(w->r, "unroll(%s, 8)\nstages(%s, %s)\n", x[0], copy,
 	    w->r->machine->async_copies ? "?=2 in {2, 3, 4}" : "2");
 }
 
-bool warp_b_first(const Warps *w)
+/* Of a fragment's rows each is longer than whole banks: eight rows of 16 bytes are
+ * loaded at once; of f32 that lies as rows of columns, four rows of eight words. */
+static void put_copy(Warps *w, const Operand *x)
 {
-	return w->a->buffer == w->b->buffer && w->a->number < w->b->number;
-}
-
-/* By how much a row is longer than whole banks: eight rows of 16 bytes are loaded at
- * once; of f32 that lies as rows of columns, four rows of eight words. */
-static int row_ahead(const Warps *w, const RuleRead *read, DType type)
-{
-	int lanes = WARP_FETCHED / dtype_bytes(type);
-	bool steps = rule_axis_of(read->index[read->nindex - 1]) == w->step;
-	return steps || dtype_bytes(type) != 4 ? lanes : 2 * lanes;
-}
-
-static void put_copy(Warps *w, bool b)
-{
-	const RuleRead *read = b ? w->b : w->a;
-	DType type = b ? w->in->b : w->in->a;
-	int lanes = WARP_FETCHED / dtype_bytes(type);
-	int ahead = row_ahead(w, read, type);
-	const char *copy = warp_put_copy(w, read);
-	rule_put(w->r, "storage_align(%s, %d, %d, %d)\n", copy,
-	    read->nindex - 2, ahead == lanes ? 2 * lanes : 4 * ahead, ahead);
-	warp_put_fetch(w, read, type, copy);
+	Rules *r = w->r;
+	int lanes = FETCHED / dtype_bytes(x->type), last = x->read->nindex - 1;
+	bool across = is_across(w, x), words = dtype_bytes(x->type) == 4;
+	const char *copy =
+	    rule_plain_name(arena_printf(r->arena, "%s_%s_s%d", w->block->name,
+		r->program->buffers[x->read->buffer].name, x->read->number));
+	rule_copy(r, w->info, x->read, copy, w->writer.acc, "shared");
+	rule_put(r, "compute_at(%s, %s)\n", copy, w->steps);
+	if (!w->groups)
+		rule_put(r, "storage_align(%s, %d, %d, %d)\n", copy, last - 1,
+		    across && words ? 8 * lanes : 2 * lanes,
+		    across && words ? 2 * lanes : lanes);
+	if (w->groups && across) {
+		rule_put(
+		    r, "transform_layout(%s, [x%d//%d, ", copy, last, PANEL);
+		for (int d = 0; d < last; d++)
+			rule_put(r, "x%d, ", d);
+		rule_put(r, "x%d%%%d])\n", last, PANEL);
+	}
+	if (w->groups)
+		rule_put(r, "swizzle(%s, %d)\n", copy, GROUP_LINE);
+	put_fetch(w, x, copy);
 }
 
 void rule_warp(Rules *r, int i)
 {
 	Warps w;
-	if (!r->tiled.warps || r->tiled.block != i || !rule_is_open(r, i) ||
-	    !find(r, i, &w))
+	if (!(r->tiled.warps || r->tiled.groups) || r->tiled.block != i ||
+	    !rule_is_open(r, i) || !find(r, i, r->tiled.groups, &w))
 		return;
-	warp_begin(&w, i);
+	w.r = r;
+	w.writer = rule_writer(r, i, "reg");
+	w.tiles = rule_name(r, w.writer.block, "b", "");
 	put_writer(&w);
 	put_sums(&w);
-	put_copy(&w, warp_b_first(&w));
-	put_copy(&w, !warp_b_first(&w));
+	/* a read that was replaced no longer counts */
+	const RuleRead *a = w.of[0].read, *b = w.of[1].read;
+	bool second = a->buffer == b->buffer && a->number < b->number;
+	put_copy(&w, &w.of[second]);
+	put_copy(&w, &w.of[!second]);
 	rule_put(r, "tensorize(%s, %s)\n", w.sums.row2, w.in->name);
 }

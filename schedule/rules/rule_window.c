@@ -40,28 +40,27 @@ int rule_first_axis(const Block *b, int first, int end)
 	return -1;
 }
 
-bool rule_is_short(const Block *b)
+static bool is_short(const Block *b)
 {
 	return b->reduce != REDUCE_NONE && block_steps(b) <= WINDOW_MOST;
 }
 
-bool rule_is_filter(const Rules *r, int block)
+static bool is_filter(const Rules *r, int block)
 {
 	const Block *b = &r->program->blocks[block];
-	return rule_is_short(b) || (b->reduce == REDUCE_NONE &&
-				       r->blocks[block].flops >= FILTER_LEAST);
+	return is_short(b) ||
+	    (b->reduce == REDUCE_NONE &&
+		r->blocks[block].flops >= FILTER_LEAST);
 }
 
 /* Does a filter make what it reads, or read what it makes? */
 static bool is_in_chain(const Rules *r, const RuleBlock *b)
 {
-	for (int i = 0; i < b->reads.n; i++) {
-		int from = r->program->buffers[b->reads.at[i].buffer].block;
-		if (from >= 0 && rule_is_filter(r, from))
+	vec_each (read, &b->reads)
+		if (read->maker >= 0 && is_filter(r, read->maker))
 			return true;
-	}
 	for (int i = 0; i < b->consumers.n; i++)
-		if (rule_is_short(&r->program->blocks[b->consumers.at[i]]))
+		if (is_short(&r->program->blocks[b->consumers.at[i]]))
 			return true;
 	return rule_is_separated(r, b->block);
 }
@@ -70,8 +69,7 @@ static bool is_in_chain(const Rules *r, const RuleBlock *b)
 static bool reads_along(const Rules *r, const RuleBlock *b, int last)
 {
 	const Block *block = &r->program->blocks[b->block];
-	for (int i = 0; i < b->reads.n; i++) {
-		const RuleRead *read = &b->reads.at[i];
+	vec_each (read, &b->reads) {
 		bool spatial = false;
 		for (int a = 0; a < block->nspatial; a++)
 			spatial |= read->uses[a];
@@ -85,7 +83,7 @@ bool rule_is_window(const Rules *r, int i)
 {
 	const Block *b = &r->program->blocks[i];
 	int last = rule_longer_axis(b, b->nspatial);
-	return last >= 0 && rule_is_short(b) && !rule_is_running(r, i) &&
+	return last >= 0 && is_short(b) && !rule_is_running(r, i) &&
 	    b->axes[last].extent >= rule_lanes(r->machine, b->body->type) &&
 	    is_in_chain(r, &r->blocks[i]) &&
 	    reads_along(r, &r->blocks[i], last);
@@ -106,13 +104,11 @@ void rule_window(Rules *r, int i)
 static bool reads_filter(const Rules *r, int block, int row, int last)
 {
 	const RuleBlock *b = &r->blocks[block];
-	for (int i = 0; i < b->reads.n; i++) {
-		const RuleRead *read = &b->reads.at[i];
-		int from = r->program->buffers[read->buffer].block;
-		if (from >= 0 && read->uses[row] && read->uses[last] &&
-		    rule_is_filter(r, from) && !rule_is_running(r, from))
+	vec_each (read, &b->reads)
+		if (read->maker >= 0 && read->uses[row] && read->uses[last] &&
+		    is_filter(r, read->maker) &&
+		    !rule_is_running(r, read->maker))
 			return true;
-	}
 	return false;
 }
 

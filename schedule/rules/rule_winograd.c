@@ -24,16 +24,6 @@ enum { LEAST_LANES = 4, LEAST_CHANNELS = 4 };
 
 /* --- which -------------------------------------------------------------------------- */
 
-static bool is_const_only(const Program *p, const Expr *e)
-{
-	if (e->op == OP_READ && !p->buffers[e->id].is_const)
-		return false;
-	for (int i = 0; i < e->narg; i++)
-		if (!is_const_only(p, e->arg[i]))
-			return false;
-	return true;
-}
-
 /* The axis that lanes are along in the products: of those that the weights alone
  * have the longest; -1. */
 static int output_axis(const Block *b, const Winograd *w, const int *of_weights,
@@ -63,7 +53,7 @@ static bool find(Arena *arena, const Program *p, int block, RuleWinograd *x)
 		return false;
 	if (winograd_find(arena, b->reduce, b->body, extents, b->nspatial,
 		b->naxes, &x->winograd) ||
-	    !is_const_only(p, x->winograd.weights))
+	    !rule_is_ahead(p, x->winograd.weights))
 		return false;
 	int n = winograd_own(&x->winograd, x->winograd.weights, axes);
 	x->output = output_axis(b, &x->winograd, axes, n);

@@ -76,8 +76,7 @@ static int widest_value(const Machine *machine, const Expr *e, int axis)
 int rule_value_lanes(const Rules *r, int block, int axis)
 {
 	const Block *b = &r->program->blocks[block];
-	int bytes = widest_value(
-	    r->machine, r->bodies ? r->bodies[block] : b->body, axis);
+	int bytes = widest_value(r->machine, r->bodies[block], axis);
 	int lanes = rule_lanes(r->machine, b->body->type);
 	bool chosen = b->reduce == REDUCE_NONE || b->reduce == REDUCE_MAX ||
 	    b->reduce == REDUCE_MIN || b->reduce == REDUCE_SUM;
@@ -138,10 +137,9 @@ int rule_reads_of(const RuleBlock *b, int buffer)
 
 const RuleRead *rule_only_read(const RuleBlock *b, int buffer)
 {
-	for (int i = 0; i < b->reads.n; i++)
-		if (b->reads.at[i].buffer == buffer)
-			return rule_reads_of(b, buffer) == 1 ? &b->reads.at[i]
-							     : NULL;
+	vec_each (read, &b->reads)
+		if (read->buffer == buffer)
+			return rule_reads_of(b, buffer) == 1 ? read : NULL;
 	return NULL;
 }
 
@@ -183,6 +181,7 @@ static bool visit_expr(Expr *e, void *context)
 	if (!expr_set_add(visit->arena, &visit->seen, e))
 		return false;
 	RuleRead r = {.buffer = e->id,
+	    .maker = visit->program->buffers[e->id].block,
 	    .nindex = e->narg,
 	    .index = e->arg,
 	    .last = rule_last_dim(&visit->program->buffers[e->id]),
@@ -227,8 +226,7 @@ static void analyse(Rules *r)
 static bool worth_tiling(const Program *program, const RuleBlock *b)
 {
 	const Block *block = &program->blocks[b->block];
-	for (int i = 0; i < b->reads.n; i++) {
-		const RuleRead *r = &b->reads.at[i];
+	vec_each (r, &b->reads) {
 		const Expr *last = r->last < 0 ? NULL : r->index[r->last];
 		bool streamed = false;
 		for (int a = block->nspatial; a < block->naxes; a++)
@@ -284,8 +282,7 @@ bool rule_worth_vectors(const Rules *r, int i, int axis)
 {
 	const RuleBlock *b = &r->blocks[i];
 	const Block *block = &r->program->blocks[i];
-	for (int k = 0; k < b->reads.n; k++) {
-		const RuleRead *read = &b->reads.at[k];
+	vec_each (read, &b->reads) {
 		int64_t stride = rule_stride(r->program, read, axis, 1);
 		if ((read->packable && read->uses[axis]) || stride == 1)
 			return true;
@@ -454,8 +451,8 @@ static int phases_of(const Rules *r, int tiled, int axis)
 {
 	const RuleBlock *info = &r->blocks[tiled];
 	Phases x = {axis, 1};
-	for (int i = 0; i < info->reads.n; i++)
-		if (info->reads.at[i].packable && info->reads.at[i].uses[axis])
+	vec_each (read, &info->reads)
+		if (read->packable && read->uses[axis])
 			return 1;
 	expr_walk(r->bodies[tiled], find_phases, &x);
 	return (int)x.step;
@@ -562,16 +559,14 @@ static void gpu_sketches(Rules *r, RuleForm *f, RuleSketchVec *out)
 			rule_work(r, i) > rule_work(r, r->tiled.block)))
 			r->tiled = (RuleTiled){.block = i};
 	int anchor = r->tiled.block;
-	if (anchor >= 0 && rule_group_fits(r, anchor)) {
-		r->tiled = (RuleTiled){.block = anchor, .groups = true};
-		add_sketch(r, out);
-		r->tiled.groups = false;
-	}
-	if (anchor >= 0 && rule_warp_fits(r, anchor)) {
-		r->tiled = (RuleTiled){.block = anchor, .warps = true};
-		add_sketch(r, out);
-		r->tiled.warps = false;
-	}
+	for (int groups = 1; groups >= 0; groups--)
+		if (anchor >= 0 && rule_warp_fits(r, anchor, groups)) {
+			r->tiled = (RuleTiled){.block = anchor,
+			    .warps = !groups,
+			    .groups = groups};
+			add_sketch(r, out);
+			r->tiled = (RuleTiled){.block = anchor};
+		}
 	if (anchor >= 0)
 		add_sketch(r, out);
 	if (anchor >= 0 && rule_block_has_window(r, anchor)) {

@@ -27,6 +27,7 @@ typedef VEC(int64_t) RuleCuts;
 /* A read of a buffer that differs from the others in the body. */
 typedef struct {
 	int buffer;
+	int maker; /* the block that makes it; -1 */
 	int nindex;
 	Expr **index;
 	int last;      /* the last dimension of several elements; -1 */
@@ -332,7 +333,8 @@ void rule_shorten(RuleForm *f);
  * that share nothing begin anew?  0: the block computes none. */
 int rule_small_vectors(const Program *program, const Machine *machine,
     const Block *block, Expr *body);
-bool rule_is_ahead(const Program *p, Expr *e); /* made of const inputs alone? */
+bool rule_is_ahead(
+    const Program *p, const Expr *e); /* made of const inputs alone? */
 /* rule_padding.c: are bytes padded with 0, as `narrow` has it, worth what those who
  * read them do for it? */
 bool rule_padding_is_worth_zero(
@@ -374,9 +376,6 @@ int rule_running_whole(const Rules *r, int block);
 int rule_carries(const Rules *r, int block);
 /* rule_window.c: a short reduction in a chain of filters? */
 bool rule_is_window(const Rules *r, int block);
-bool rule_is_short(const Block *block); /* a reduction of a few steps */
-/* That, or a block of some arithmetic. */
-bool rule_is_filter(const Rules *r, int block);
 /* The last axis below that one that is longer than 1; -1. */
 int rule_longer_axis(const Block *block, int below);
 /* The first one from `first` on, below `end`; -1. */
@@ -411,9 +410,8 @@ bool rule_block_fits(const Rules *r, int block);
 bool rule_block_has_window(const Rules *r, int block);
 /* Are its tiles too few for the processors, and its steps many? */
 bool rule_block_splits(const Rules *r, int block);
-/* rule_warp.c: is it a product that matrix units make? */
-bool rule_warp_fits(const Rules *r, int block);
-bool rule_group_fits(const Rules *r, int block);
+/* rule_warp.c: is it a product that matrix units make, of warps or of four? */
+bool rule_warp_fits(const Rules *r, int block, bool groups);
 /* rule_points.c: the choice; is the block made point by point with others? */
 void rule_points_choose(Rules *r);
 bool rule_is_point(const Rules *r, int block);
