@@ -261,8 +261,7 @@ RuleCuts rule_cuts(
 	RuleCuts cuts = {0};
 	int64_t extent = block->axes[axis].extent, last = 1;
 	int n = 0;
-	for (int i = 0; i < b->reads.n; i++) {
-		const RuleRead *r = &b->reads.at[i];
+	vec_each (r, &b->reads)
 		for (int d = 0; d < r->nindex; d++)
 			for (int k = 0; k < r->dims[d].digits.n; k++) {
 				const RuleDigit *t = &r->dims[d].digits.at[k];
@@ -272,7 +271,6 @@ RuleCuts rule_cuts(
 				add_cut(arena, &cuts, t->below * t->count,
 				    extent);
 			}
-	}
 	if (cuts.n)
 		qsort(cuts.at, (size_t)cuts.n, sizeof *cuts.at, by_size);
 	for (int i = 0; i < cuts.n; i++)

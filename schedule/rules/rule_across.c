@@ -164,8 +164,7 @@ static bool map_axes(const Kernel *k, int i, int *map)
 		const RuleBlock *by = &k->r->blocks[reader];
 		if (!k->row_of[reader])
 			return false;
-		for (int n = 0; n < by->reads.n; n++) {
-			const RuleRead *read = &by->reads.at[n];
+		vec_each (read, &by->reads) {
 			if (read->buffer != block->buffer)
 				continue;
 			for (int a = 0; a < block->nspatial; a++) {
@@ -298,8 +297,7 @@ static int line_of(const Kernel *k, int i)
 static void find_direction(Kernel *k, int i, int64_t *most)
 {
 	const RuleBlock *b = &k->r->blocks[i];
-	for (int n = 0; n < b->reads.n; n++) {
-		const RuleRead *read = &b->reads.at[n];
+	vec_each (read, &b->reads) {
 		int64_t bytes =
 		    buffer_bytes(&k->r->program->buffers[read->buffer]);
 		int last = read->last;

@@ -43,10 +43,9 @@ static bool shares(const Rules *r, int host, int i)
 	    &r->program->buffers[r->program->blocks[host].buffer]);
 	if (reads(b, r->program->blocks[host].buffer))
 		return true;
-	for (int k = 0; k < h->reads.n; k++)
-		if (reads(b, h->reads.at[k].buffer) &&
-		    buffer_bytes(&r->program->buffers[h->reads.at[k].buffer]) >=
-			least)
+	vec_each (read, &h->reads)
+		if (reads(b, read->buffer) &&
+		    buffer_bytes(&r->program->buffers[read->buffer]) >= least)
 			return true;
 	return false;
 }
@@ -66,9 +65,8 @@ static bool shares_there(const Rules *r, int host, int i)
 static bool ready_at(const Rules *r, int host, int i)
 {
 	const RuleBlock *b = &r->blocks[i];
-	for (int k = 0; k < b->reads.n; k++) {
-		const RuleRead *read = &b->reads.at[k];
-		int p = r->program->buffers[read->buffer].block;
+	vec_each (read, &b->reads) {
+		int p = read->maker;
 		if (p < 0 || p < host)
 			continue;
 		if (p != host && r->blocks[p].beside != host)
@@ -127,8 +125,7 @@ static bool shares_steps(const Rules *r, int h, int i)
 {
 	const RuleBlock *host = &r->blocks[h];
 	const Block *block = &r->program->blocks[h];
-	for (int k = 0; k < host->reads.n; k++) {
-		const RuleRead *read = &host->reads.at[k];
+	vec_each (read, &host->reads) {
 		bool all = read->plain && reads(&r->blocks[i], read->buffer);
 		for (int a = 0; a < block->naxes && all; a++)
 			all = read->uses[a] || block->axes[a].extent == 1;

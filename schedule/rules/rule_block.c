@@ -57,8 +57,7 @@ static const Shape middle = {8, 8, 4, 4, 16};
 static bool is_pair(const RuleBlock *b, int row, int column)
 {
 	bool across = false, down = false;
-	for (int i = 0; i < b->reads.n; i++) {
-		const RuleRead *read = &b->reads.at[i];
+	vec_each (read, &b->reads) {
 		bool moves_row = read->again[row] == 1;
 		bool moves_column = read->again[column] == 1;
 		across |= moves_column && !moves_row;
@@ -72,8 +71,7 @@ static bool is_pair(const RuleBlock *b, int row, int column)
 static bool moves_alike(const RuleBlock *b, int axis, int other)
 {
 	bool some = false;
-	for (int i = 0; i < b->reads.n; i++) {
-		const RuleRead *read = &b->reads.at[i];
+	vec_each (read, &b->reads) {
 		if ((read->again[axis] == 1) != (read->again[other] == 1))
 			return false;
 		some |= read->again[axis] == 1;
@@ -83,8 +81,7 @@ static bool moves_alike(const RuleBlock *b, int axis, int other)
 
 bool product_reads_at(const RuleBlock *b, int axis)
 {
-	for (int i = 0; i < b->reads.n; i++) {
-		const RuleRead *read = &b->reads.at[i];
+	vec_each (read, &b->reads) {
 		bool plain = !read->uses[axis];
 		for (int d = 0; d < read->nindex; d++)
 			plain |= rule_axis_of(read->index[d]) == axis;

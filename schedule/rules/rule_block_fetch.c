@@ -45,7 +45,7 @@ static int maker_of(const Product *p, const RuleRead *read)
 /* Is it made by the same kernel (rule_rows_block.c)? */
 static bool is_on_chip(const Product *p, const RuleRead *read)
 {
-	int made = p->r->program->buffers[read->buffer].block;
+	int made = read->maker;
 	return p->r->tiled.rows && made >= 0 && rule_rows_has(p->r, made);
 }
 
@@ -244,8 +244,8 @@ static bool vanishes(const Expr *e)
 static bool may_pad(const Product *p)
 {
 	const Expr *body = p->r->bodies[p->info->block];
-	for (int i = 0; i < p->info->reads.n; i++)
-		if (!is_operand(p, &p->info->reads.at[i]))
+	vec_each (read, &p->info->reads)
+		if (!is_operand(p, read))
 			return false;
 	return p->block->reduce == REDUCE_SUM && vanishes(body) &&
 	    product_reads_at(p->info, p->step);

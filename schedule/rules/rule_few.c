@@ -68,8 +68,7 @@ bool rule_is_few(const Rules *r, int i)
 	    results_of(b, along + 1) > SMALL ||
 	    results_of(b, 0) > RESULTS_MOST || rule_rows_has(r, i))
 		return false;
-	for (int k = 0; k < info->reads.n; k++) {
-		const RuleRead *read = &info->reads.at[k];
+	vec_each (read, &info->reads) {
 		if (!streams(r, b, read, along))
 			return false;
 		apart |= rule_stride(r->program, read, along, 1) > 1;
@@ -84,8 +83,7 @@ static bool reads_element(const Rules *r, int reader, int block)
 	const Block *to = &r->program->blocks[reader];
 	const RuleBlock *c = &r->blocks[reader];
 	bool found = false;
-	for (int k = 0; k < c->reads.n; k++) {
-		const RuleRead *read = &c->reads.at[k];
+	vec_each (read, &c->reads) {
 		if (read->buffer != b->buffer)
 			continue;
 		found = true;

@@ -68,8 +68,7 @@ int *rule_movers(Rules *r, const RuleBlock *b)
 		moved[a] = -1;
 	for (int i = 0; i < b->consumers.n; i++) {
 		const RuleBlock *c = &r->blocks[b->consumers.at[i]];
-		for (int k = 0; k < c->reads.n; k++) {
-			const RuleRead *read = &c->reads.at[k];
+		vec_each (read, &c->reads) {
 			if (read->buffer != block->buffer || !c->moved_by)
 				continue;
 			for (int d = 0; d < read->nindex; d++)
@@ -130,9 +129,8 @@ static bool is_packed(const Rules *r, int block)
 	const RuleBlock *b = &r->blocks[block];
 	for (int i = 0; i < b->consumers.n; i++) {
 		const RuleBlock *c = &r->blocks[b->consumers.at[i]];
-		for (int k = 0; k < c->reads.n; k++)
-			if (c->reads.at[k].buffer == buffer &&
-			    c->reads.at[k].packable)
+		vec_each (read, &c->reads)
+			if (read->buffer == buffer && read->packable)
 				return rule_is_extracted(r, block);
 	}
 	return false;
@@ -158,13 +156,13 @@ static int looks_ahead(const Rules *r, int i)
 	if (block->reduce != REDUCE_NONE || !expr_has_function(block->body) ||
 	    !readers_follow(r, b))
 		return -1;
-	for (int k = 0; k < b->reads.n; k++) {
-		const Buffer *from = &r->program->buffers[b->reads.at[k].buffer];
-		if (from->block < 0 && b->reads.at[k].plain &&
-		    b->reads.at[k].nindex == block->nspatial &&
+	vec_each (read, &b->reads) {
+		const Buffer *from = &r->program->buffers[read->buffer];
+		if (from->block < 0 && read->plain &&
+		    read->nindex == block->nspatial &&
 		    r->machine->l2_bytes > 0 &&
 		    buffer_bytes(from) > r->machine->l2_bytes)
-			return b->reads.at[k].buffer;
+			return read->buffer;
 	}
 	return -1;
 }

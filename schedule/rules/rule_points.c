@@ -138,15 +138,13 @@ static bool reads_points(
 {
 	const RuleBlock *c = &r->blocks[reader];
 	int at = r->first_point[reader] - first, n = rank_of(r, host);
-	for (int k = 0; k < c->reads.n; k++) {
-		const RuleRead *read = &c->reads.at[k];
+	vec_each (read, &c->reads)
 		for (int d = 0; d < read->nindex && read->buffer == buffer; d++)
 			if (d >= first && d < first + n
 				? rule_axis_of(read->index[d]) != d + at
 				: !is_value(r, host, reader, read->index[d],
 				      r->program->buffers[buffer].shape[d]))
 				return false;
-	}
 	return true;
 }
 
@@ -181,8 +179,8 @@ static bool is_beside(const Rules *r, int host, int i)
 	if (b->consumers.n ||
 	    block_of(r, i)->nspatial != r->first_point[i] + rank_of(r, host))
 		return false;
-	for (int k = 0; k < b->reads.n; k++)
-		if (is_read(r, host, b->reads.at[k].buffer))
+	vec_each (read, &b->reads)
+		if (is_read(r, host, read->buffer))
 			return true;
 	return false;
 }
@@ -221,9 +219,9 @@ static bool belongs_so(const Rules *r, int host, int i)
 	    values_of(r, host, i) > VALUES_MOST ||
 	    block_steps(block_of(r, i)) > STEPS_MOST)
 		return false;
-	for (int k = 0; k < info->reads.n; k++)
-		if (!may_be_own(r, host, i, info->reads.at[k].buffer) &&
-		    !may_read(r, host, i, &info->reads.at[k]))
+	vec_each (read, &info->reads)
+		if (!may_be_own(r, host, i, read->buffer) &&
+		    !may_read(r, host, i, read))
 			return false;
 	return true;
 }
@@ -314,12 +312,9 @@ static bool is_worth(const Rules *r, int host)
 		if (r->points[i] != host ||
 		    block_of(r, i)->reduce == REDUCE_NONE)
 			continue;
-		for (int k = 0; k < b->reads.n; k++) {
-			int from =
-			    r->program->buffers[b->reads.at[k].buffer].block;
-			if (from >= 0 && r->points[from] == host)
+		vec_each (read, &b->reads)
+			if (read->maker >= 0 && r->points[read->maker] == host)
 				return true;
-		}
 	}
 	return false;
 }

@@ -92,8 +92,7 @@ static int lane_axis(const Rules *r, int i, bool streamed)
 	const RuleBlock *b = &r->blocks[i];
 	int64_t least = 0;
 	int axis = -1;
-	for (int k = 0; k < b->reads.n; k++) {
-		const RuleRead *read = &b->reads.at[k];
+	vec_each (read, &b->reads) {
 		int a = last_axis(r, block, read);
 		if (a < block->nspatial || extent_of(block, a) <= 1)
 			continue;
@@ -115,8 +114,7 @@ static bool lies_in_space(const Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
 	const RuleBlock *b = &r->blocks[i];
-	for (int k = 0; k < b->reads.n; k++) {
-		const RuleRead *read = &b->reads.at[k];
+	vec_each (read, &b->reads) {
 		int a = last_axis(r, block, read);
 		if (a >= 0 && a < block->nspatial && extent_of(block, a) > 1 &&
 		    rule_times_read(block, read) <= SHARED_MOST)
@@ -238,9 +236,9 @@ static bool is_short(const Row *w, int axis)
 	if (axis >= w->row || n < 2 || n > SHORT_MOST || b->hosts ||
 	    b->home != b->block)
 		return false;
-	for (int i = 0; i < b->reads.n; i++)
+	vec_each (read, &b->reads)
 		for (int k = block->nspatial; k < block->naxes; k++)
-			if (b->reads.at[i].uses[k] && !b->reads.at[i].uses[axis])
+			if (read->uses[k] && !read->uses[axis])
 				return true;
 	return false;
 }
@@ -256,8 +254,8 @@ static const char *rows_of(const Row *w)
 	for (int i = 0; i < r->program->nblocks; i++)
 		followed |= r->blocks[i].follows &&
 		    r->blocks[i].beside == b->block;
-	for (int i = 0; i < b->reads.n; i++)
-		shared |= !b->reads.at[i].uses[w->row];
+	vec_each (read, &b->reads)
+		shared |= !read->uses[w->row];
 	return rule_powers(r, 1, followed && !shared ? 1 : n > 8 ? 8 : n);
 }
 
@@ -294,8 +292,7 @@ static const Intrinsic *sum_of(const Rules *r, const Expr *body)
 /* Do the steps along the lanes lie side by side in all that is read? */
 static bool lie_along(const Row *w)
 {
-	for (int i = 0; i < w->info->reads.n; i++) {
-		const RuleRead *read = &w->info->reads.at[i];
+	vec_each (read, &w->info->reads) {
 		if (read->last < 0 ||
 		    last_axis(w->r, w->block, read) != w->along)
 			return false;

@@ -16,9 +16,8 @@ static bool moves_all(const Rules *r, int block, int axis)
 {
 	const RuleBlock *b = &r->blocks[block];
 	for (int a = 0; a < r->program->blocks[block].nspatial; a++)
-		for (int i = 0; i < b->reads.n; i++)
-			if (r->rows->moves[block][a] == axis &&
-			    !b->reads.at[i].uses[a])
+		vec_each (read, &b->reads)
+			if (r->rows->moves[block][a] == axis && !read->uses[a])
 				return false;
 	return true;
 }

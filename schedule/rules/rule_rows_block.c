@@ -93,8 +93,8 @@ static int tiled_row(const Rules *r)
 	int best = -1;
 	for (int a = 0; a < b->nspatial; a++) {
 		bool again = false;
-		for (int i = 0; i < info->reads.n; i++)
-			again |= !info->reads.at[i].uses[a];
+		vec_each (read, &info->reads)
+			again |= !read->uses[a];
 		if (r->rows->axes[a] && again && (best < 0 ||
 			b->axes[a].extent > b->axes[best].extent))
 			best = a;

@@ -98,11 +98,9 @@ static bool is_home(const Spatial *s)
 /* Is something the same for all rows along the axis? */
 static bool is_same_for_rows(const Spatial *s, int axis)
 {
-	for (int i = 0; i < s->info->reads.n; i++) {
-		const RuleRead *read = &s->info->reads.at[i];
+	vec_each (read, &s->info->reads)
 		if (!read->uses[axis] && read->uses[s->last])
 			return true;
-	}
 	return false;
 }
 
@@ -118,8 +116,8 @@ static bool rows_share(const Spatial *s)
 {
 	if (is_short(s))
 		return true;
-	for (int i = 0; i < s->info->reads.n; i++)
-		if (rule_reads_of(s->info, s->info->reads.at[i].buffer) > 1)
+	vec_each (read, &s->info->reads)
+		if (rule_reads_of(s->info, read->buffer) > 1)
 			return true;
 	return is_same_for_rows(s, s->row);
 }
@@ -128,8 +126,8 @@ static bool rows_share(const Spatial *s)
 static bool reads_inputs(const Rules *r, int block)
 {
 	const RuleBlock *b = &r->blocks[block];
-	for (int i = 0; i < b->reads.n; i++)
-		if (r->program->buffers[b->reads.at[i].buffer].block >= 0)
+	vec_each (read, &b->reads)
+		if (read->maker >= 0)
 			return false;
 	return true;
 }
@@ -138,11 +136,9 @@ static bool reads_inputs(const Rules *r, int block)
 static bool is_shared(const Spatial *s, int axis)
 {
 	int shared = 0;
-	for (int i = 0; i < s->info->reads.n; i++) {
-		const RuleRead *read = &s->info->reads.at[i];
+	vec_each (read, &s->info->reads)
 		if (read->uses[s->last])
 			shared += read->uses[axis] ? -1 : 1;
-	}
 	return shared > 0;
 }
 
@@ -153,7 +149,7 @@ static bool shares_made(const Spatial *s, int axis)
 	bool found = false;
 	for (int i = 0; i < s->info->reads.n && !found; i++) {
 		const RuleRead *read = &s->info->reads.at[i];
-		int from = s->r->program->buffers[read->buffer].block;
+		int from = read->maker;
 		found = from >= 0 && !read->uses[axis] &&
 		    s->r->program->blocks[from].reduce == REDUCE_NONE;
 		for (int a = 0; a <= s->last && found; a++)
@@ -205,8 +201,8 @@ static bool is_summary(const Spatial *s, int from)
 	const RuleBlock *b = from >= 0 ? &s->r->blocks[from] : NULL;
 	if (!b || p->blocks[from].reduce == REDUCE_NONE)
 		return false;
-	for (int i = 0; i < b->reads.n; i++)
-		if (rule_reads_of(s->info, b->reads.at[i].buffer))
+	vec_each (read, &b->reads)
+		if (rule_reads_of(s->info, read->buffer))
 			return true;
 	return false;
 }
@@ -219,12 +215,9 @@ static void choose_order(Spatial *s)
 	int n = s->block->nspatial, first = 0;
 	int *order = NEW_N(s->r->arena, int, n);
 	bool *moves = NEW_N(s->r->arena, bool, n);
-	for (int i = 0; i < s->info->reads.n; i++) {
-		const RuleRead *read = &s->info->reads.at[i];
-		int from = s->r->program->buffers[read->buffer].block;
-		for (int a = 0; a < n && is_summary(s, from); a++)
+	vec_each (read, &s->info->reads)
+		for (int a = 0; a < n && is_summary(s, read->maker); a++)
 			moves[a] |= read->uses[a];
-	}
 	for (int a = 0; a < n; a++)
 		if (a < s->row && moves[a])
 			order[first++] = a;
@@ -261,8 +254,7 @@ static int side_by_side(const Spatial *s, const RuleRead *read)
 static int axis_across(const Spatial *s)
 {
 	int across = -1;
-	for (int i = 0; i < s->info->reads.n; i++) {
-		const RuleRead *read = &s->info->reads.at[i];
+	vec_each (read, &s->info->reads) {
 		int a = side_by_side(s, read);
 		if (!read->uses[s->last])
 			continue;
@@ -276,12 +268,10 @@ static int axis_across(const Spatial *s)
 /* All that is read along the last axis lies side by side. */
 static bool lies_along(const Spatial *s)
 {
-	for (int i = 0; i < s->info->reads.n; i++) {
-		const RuleRead *read = &s->info->reads.at[i];
+	vec_each (read, &s->info->reads)
 		if (read->uses[s->last] &&
 		    rule_stride(s->r->program, read, s->last, 1) != 1)
 			return false;
-	}
 	return true;
 }
 
@@ -296,8 +286,8 @@ static bool is_slim(const Rules *r, int buffer)
 static bool reads_slim(const Rules *r, int block)
 {
 	const RuleBlock *b = &r->blocks[block];
-	for (int i = 0; i < b->reads.n; i++) {
-		int buffer = b->reads.at[i].buffer;
+	vec_each (read, &b->reads) {
+		int buffer = read->buffer;
 		int from = r->program->buffers[buffer].block;
 		if (!is_slim(r, buffer) &&
 		    (from < 0 || !r->inlinable[from] || !reads_slim(r, from)))
@@ -467,12 +457,10 @@ static void split_rows(Spatial *s)
 static int64_t period_of(const RuleBlock *b, int axis)
 {
 	int64_t period = 1;
-	for (int i = 0; i < b->reads.n; i++) {
-		const RuleRead *read = &b->reads.at[i];
+	vec_each (read, &b->reads)
 		for (int d = 0; d < read->nindex && period; d++)
 			period = rule_common_multiple(
 			    period, rule_period(read->index[d], axis));
-	}
 	return period;
 }
 
@@ -603,13 +591,10 @@ static void split_last(Spatial *s)
 /* Does it finish row by row what another block sums up, in one pass? */
 static bool finishes_rows(const Spatial *s)
 {
-	for (int i = 0; i < s->info->reads.n; i++) {
-		int from =
-		    s->r->program->buffers[s->info->reads.at[i].buffer].block;
-		if (from >= 0 && rule_is_row(s->r, from) &&
-		    reads_inputs(s->r, from))
+	vec_each (read, &s->info->reads)
+		if (read->maker >= 0 && rule_is_row(s->r, read->maker) &&
+		    reads_inputs(s->r, read->maker))
 			return true;
-	}
 	return false;
 }
 

@@ -55,8 +55,7 @@ static const RuleRead *stream_of(const Rules *r, int i, int axis)
 	const RuleBlock *b = &r->blocks[i];
 	const RuleRead *best = NULL;
 	int64_t most = r->machine->l2_bytes;
-	for (int k = 0; k < b->reads.n; k++) {
-		const RuleRead *read = &b->reads.at[k];
+	vec_each (read, &b->reads) {
 		const Buffer *buffer = &r->program->buffers[read->buffer];
 		if (!read->plain || buffer->is_const ||
 		    !uses_steps(block, read) ||

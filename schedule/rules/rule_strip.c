@@ -34,9 +34,9 @@ typedef struct {
 /* Is an index a sum of the axis and one of the reduction's? */
 static bool is_window_axis(const Block *b, const RuleBlock *info, int axis)
 {
-	for (int i = 0; i < info->reads.n; i++)
-		for (int d = 0; d < info->reads.at[i].nindex; d++) {
-			const Expr *index = info->reads.at[i].index[d];
+	vec_each (read, &info->reads)
+		for (int d = 0; d < read->nindex; d++) {
+			const Expr *index = read->index[d];
 			bool window = false;
 			for (int a = b->nspatial; a < b->naxes; a++)
 				window |= b->axes[a].extent > 1 &&
@@ -139,17 +139,16 @@ static bool is_plain(const RuleRead *read)
 static int maker_of(const Strip *s, int buffer)
 {
 	int made = rule_maker(s->r, buffer);
-	for (int i = 0; i < s->info->reads.n; i++)
-		if (s->info->reads.at[i].buffer == buffer &&
-		    !is_plain(&s->info->reads.at[i]))
+	vec_each (read, &s->info->reads)
+		if (read->buffer == buffer && !is_plain(read))
 			return -1;
 	return made;
 }
 
 static bool find_makers(const Strip *s)
 {
-	for (int i = 0; i < s->info->reads.n; i++)
-		if (maker_of(s, s->info->reads.at[i].buffer) >= 0)
+	vec_each (read, &s->info->reads)
+		if (maker_of(s, read->buffer) >= 0)
 			return true;
 	return false;
 }
@@ -157,8 +156,8 @@ static bool find_makers(const Strip *s)
 static void put_makers(const Strip *s)
 {
 	Rules *r = s->r;
-	for (int i = 0; i < s->info->reads.n; i++) {
-		int made = maker_of(s, s->info->reads.at[i].buffer);
+	vec_each (read, &s->info->reads) {
+		int made = maker_of(s, read->buffer);
 		if (made < 0)
 			continue;
 		const Block *b = &r->program->blocks[made];

@@ -125,10 +125,9 @@ int rule_reader_axis(const Rules *r, const Block *block, int reader, int a)
 	if (reader < 0)
 		return a;
 	const RuleBlock *w = &r->blocks[reader];
-	for (int i = 0; i < w->reads.n; i++)
-		if (w->reads.at[i].buffer == block->buffer &&
-		    w->reads.at[i].plain)
-			return rule_axis_of(w->reads.at[i].index[a]);
+	vec_each (read, &w->reads)
+		if (read->buffer == block->buffer && read->plain)
+			return rule_axis_of(read->index[a]);
 	return a;
 }
 
@@ -323,8 +322,7 @@ static int64_t digit_stride(const Tiling *t, int axis, int64_t below)
 {
 	int64_t least = 0;
 	for (int pass = 0; pass < 2 && !least; pass++)
-		for (int i = 0; i < t->info->reads.n; i++) {
-			const RuleRead *r = &t->info->reads.at[i];
+		vec_each (r, &t->info->reads) {
 			int64_t stride =
 			    rule_stride(t->r->program, r, axis, below);
 			if (!pass && r->packable &&
@@ -570,11 +568,9 @@ static void unroll_reduction(Tiling *t)
  * them would need a register meanwhile. */
 static bool moves_vectors(const Tiling *t, int axis)
 {
-	for (int i = 0; i < t->info->reads.n; i++) {
-		const RuleRead *r = &t->info->reads.at[i];
+	vec_each (r, &t->info->reads)
 		if (r->uses[t->tiled->axis] && r->uses[axis])
 			return true;
-	}
 	return false;
 }
 

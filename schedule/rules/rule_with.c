@@ -42,8 +42,7 @@ static bool share_reads(const Rules *r, int a, int b)
 {
 	const RuleBlock *x = &r->blocks[a], *y = &r->blocks[b];
 	const Block *block = &r->program->blocks[a];
-	for (int i = 0; i < x->reads.n; i++) {
-		const RuleRead *read = &x->reads.at[i];
+	vec_each (read, &x->reads) {
 		bool streamed = false;
 		for (int k = block->nspatial; k < block->naxes; k++)
 			streamed |= read->uses[k];
@@ -58,11 +57,11 @@ static bool share_reads(const Rules *r, int a, int b)
 bool rule_ready_before(const Rules *r, int i, int first)
 {
 	const RuleBlock *b = &r->blocks[i];
-	for (int k = 0; k < b->reads.n; k++) {
-		int p = r->program->buffers[b->reads.at[k].buffer].block;
-		if (p >= 0 && (p >= first || r->blocks[p].beside >= 0))
+	vec_each (read, &b->reads)
+		if (read->maker >= 0 &&
+		    (read->maker >= first ||
+			r->blocks[read->maker].beside >= 0))
 			return false;
-	}
 	return true;
 }
 
@@ -91,11 +90,11 @@ static bool same_reads(const Rules *r, int reader, int a, int b)
 	int x = r->program->blocks[a].buffer, y = r->program->blocks[b].buffer;
 	if (rule_reads_of(c, x) != rule_reads_of(c, y))
 		return false;
-	for (int i = 0; i < c->reads.n; i++) {
-		bool found = c->reads.at[i].buffer != x;
+	vec_each (read, &c->reads) {
+		bool found = read->buffer != x;
 		for (int k = 0; k < c->reads.n && !found; k++)
 			found = c->reads.at[k].buffer == y &&
-			    same_index(&c->reads.at[k], &c->reads.at[i]);
+			    same_index(&c->reads.at[k], read);
 		if (!found)
 			return false;
 	}
@@ -146,8 +145,8 @@ static int leader_of(const Rules *r, int i)
 {
 	const RuleBlock *b = &r->blocks[i];
 	int first = i;
-	for (int k = 0; k < b->reads.n; k++) {
-		int of = r->program->buffers[b->reads.at[k].buffer].block;
+	vec_each (read, &b->reads) {
+		int of = read->maker;
 		const RuleBlock *writer = of < 0 ? NULL : &r->blocks[of];
 		for (int j = 0; j < (writer ? writer->consumers.n : first);
 		     j++) {
