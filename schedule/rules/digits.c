@@ -102,8 +102,7 @@ static bool is_radix(const RuleIndex *index)
 	int64_t stride = 1;
 	if (index->irregular || index->offset)
 		return false;
-	for (int i = 0; i < index->digits.n; i++) {
-		const RuleDigit *d = &index->digits.at[i];
+	vec_each (d, &index->digits) {
 		if (d->stride != stride)
 			return false;
 		stride *= d->count;
@@ -145,11 +144,9 @@ static void find_again(const Block *block, RuleRead *r)
 		r->again[a] = block->axes[a].extent;
 	for (int d = 0; d < r->nindex; d++) {
 		const RuleIndex *index = &r->dims[d];
-		for (int i = 0; i < index->digits.n; i++) {
-			const RuleDigit *t = &index->digits.at[i];
+		vec_each (t, &index->digits)
 			if (t->below < r->again[t->axis])
 				r->again[t->axis] = t->below;
-		}
 		for (int a = 0; a < block->naxes && index->irregular; a++)
 			if (expr_has_axis(r->index[d], a))
 				r->again[a] = 1;
@@ -184,13 +181,10 @@ int64_t rule_stride(
 	int64_t sum = 0, stride = 1;
 	for (int d = r->nindex - 1; d >= 0; d--) {
 		const RuleIndex *index = &r->dims[d];
-		for (int i = 0; i < index->digits.n; i++) {
-			const RuleDigit *t = &index->digits.at[i];
+		vec_each (t, &index->digits)
 			if (t->axis == axis && t->below <= below &&
 			    below < t->below * t->count)
-				sum += stride * t->stride *
-				    (below / t->below);
-		}
+				sum += stride * t->stride * (below / t->below);
 		stride *= b->shape[d];
 	}
 	return sum < 0 ? -sum : sum;
@@ -201,8 +195,7 @@ int rule_terms_dim(const RuleRead *r, int axis, int64_t below, int terms)
 	int found = -1;
 	for (int d = 0; d < r->nindex; d++) {
 		const RuleIndex *index = &r->dims[d];
-		for (int i = 0; i < index->digits.n; i++) {
-			const RuleDigit *t = &index->digits.at[i];
+		vec_each (t, &index->digits) {
 			if (t->axis != axis || t->below > below ||
 			    below >= t->below * t->count)
 				continue;
@@ -213,11 +206,9 @@ int rule_terms_dim(const RuleRead *r, int axis, int64_t below, int terms)
 	}
 	if (found < 0 || r->dims[found].irregular || r->dims[found].offset)
 		return -1;
-	for (int i = 0; i < r->dims[found].digits.n; i++) {
-		const RuleDigit *t = &r->dims[found].digits.at[i];
+	vec_each (t, &r->dims[found].digits)
 		if ((t->axis != axis || t->below != below) && t->stride % terms)
 			return -1;
-	}
 	return found;
 }
 
@@ -226,8 +217,7 @@ int rule_lanes_dim(const RuleRead *r, int axis)
 	int found = -1;
 	for (int d = 0; d < r->nindex; d++) {
 		const RuleIndex *index = &r->dims[d];
-		for (int i = 0; i < index->digits.n; i++) {
-			const RuleDigit *t = &index->digits.at[i];
+		vec_each (t, &index->digits) {
 			if (t->axis != axis)
 				continue;
 			if (found >= 0 || t->below != 1 || t->stride != 1 ||
@@ -263,8 +253,7 @@ RuleCuts rule_cuts(
 	int n = 0;
 	vec_each (r, &b->reads)
 		for (int d = 0; d < r->nindex; d++)
-			for (int k = 0; k < r->dims[d].digits.n; k++) {
-				const RuleDigit *t = &r->dims[d].digits.at[k];
+			vec_each (t, &r->dims[d].digits) {
 				if (t->axis != axis)
 					continue;
 				add_cut(arena, &cuts, t->below, extent);

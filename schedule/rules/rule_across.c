@@ -38,16 +38,18 @@ enum {
 	FEW_RESULTS = 2       /* waves of threads: more need none to share */
 };
 
+typedef struct {
+	const char *axis; /* of the part; a loop's own name if it is `alone` */
+	bool alone;
+	int64_t extent;
+	int row; /* which row axis of the anchor's; -1: inside */
+} PartAxis;
+
 /* A block of the kernel, or what a step made of one. */
 typedef struct {
 	const char *name;
-	int block;
 	int naxes;
-	struct {
-		const char *loop;
-		int64_t extent;
-		int row;    /* which row axis of the anchor's; -1: inside */
-	} *axes;
+	PartAxis *axes;
 } Part;
 
 typedef struct {
@@ -267,16 +269,11 @@ static bool is_inside(const Kernel *k, int i, int axis)
 	return k->row_of[i][axis] < 0 && axis_extent(k, i, axis) > 1;
 }
 
-static int64_t inside_of(const Kernel *k, int i, int *axes)
+static int64_t inside_of(const Kernel *k, int i)
 {
-	const Block *block = block_at(k, i);
 	int64_t n = 1;
-	*axes = 0;
-	for (int a = 0; a < block->naxes; a++)
-		if (is_inside(k, i, a)) {
-			n *= axis_extent(k, i, a);
-			(*axes)++;
-		}
+	for (int a = 0; a < block_at(k, i)->naxes; a++)
+		n *= is_inside(k, i, a) ? axis_extent(k, i, a) : 1;
 	return n;
 }
 
@@ -328,10 +325,9 @@ static void measure(Kernel *k)
 	}
 	k->inside = 0;
 	for (int i = 0; i <= k->anchor; i++) {
-		int axes;
 		if (!k->row_of[i] || !reduces(k, i))
 			continue;
-		int64_t n = inside_of(k, i, &axes);
+		int64_t n = inside_of(k, i);
 		k->inside = n > k->inside ? n : k->inside;
 		find_direction(k, i, &most);
 	}
@@ -348,8 +344,8 @@ static bool is_kept(const Kernel *k, int i)
 /* Elements of the inside that a thread has, if there are so many threads. */
 static int64_t share_of(const Kernel *k, int i, int64_t threads)
 {
-	int axes, line = line_of(k, i);
-	int64_t n = inside_of(k, i, &axes);
+	int line = line_of(k, i);
+	int64_t n = inside_of(k, i);
 	int64_t extent = line < 0 ? 1 : axis_extent(k, i, line);
 	return n / extent * ((extent + threads - 1) / threads);
 }
@@ -476,8 +472,7 @@ static bool is_shared(const Kernel *k, int i)
 
 static int64_t row_bytes(const Kernel *k, int i)
 {
-	int axes;
-	int64_t n = inside_of(k, i, &axes);
+	int64_t n = inside_of(k, i);
 	return n * dtype_bytes(k->r->program->buffers[block_at(k, i)->buffer].type);
 }
 
@@ -502,12 +497,13 @@ static bool worth_fusing(const Kernel *k)
 {
 	bool several = false;
 	for (int i = 0; i <= k->anchor; i++) {
-		int axes;
+		int axes = 0;
 		if (!k->row_of[i])
 			continue;
-		int64_t n = inside_of(k, i, &axes);
-		if (reduces(k, i) && n % LEAST_INSIDE)
+		if (reduces(k, i) && inside_of(k, i) % LEAST_INSIDE)
 			return false;
+		for (int a = 0; a < block_at(k, i)->naxes; a++)
+			axes += is_inside(k, i, a);
 		several |= axes > 1;
 	}
 	return several;
@@ -517,10 +513,10 @@ static void choose_line(Kernel *k)
 {
 	k->line = 1;
 	for (int i = 0; i <= k->anchor; i++) {
-		int axes, line = k->row_of[i] ? line_of(k, i) : -1;
+		int line = k->row_of[i] ? line_of(k, i) : -1;
 		int64_t n = line < 0 ? 1 : axis_extent(k, i, line);
 		if (line >= 0 && k->fused)
-			n = inside_of(k, i, &axes);
+			n = inside_of(k, i);
 		k->line = n > k->line ? n : k->line;
 	}
 }
@@ -666,9 +662,7 @@ static int64_t clamped(int64_t n, int64_t least, int64_t most)
 static bool divides(const Kernel *k, int64_t threads)
 {
 	for (int i = 0; i <= k->anchor; i++) {
-		int axes;
-		if (k->row_of[i] && reduces(k, i) &&
-		    inside_of(k, i, &axes) % threads)
+		if (k->row_of[i] && reduces(k, i) && inside_of(k, i) % threads)
 			return false;
 	}
 	return true;
@@ -745,13 +739,20 @@ static int line_of_part(const Kernel *k, const Part *p)
 	return line;
 }
 
+static const char *loop_at(const Kernel *k, const Part *p, int a)
+{
+	return p->axes[a].alone
+	    ? p->axes[a].axis
+	    : arena_printf(k->r->arena, "%s.%s", p->name, p->axes[a].axis);
+}
+
 /* Of the inside all but the line's; those that are not inside. */
 static const char *other_loops(const Kernel *k, const Part *p, int line)
 {
 	const char *loops = "";
 	for (int a = 0; a < p->naxes; a++)
 		if (p->axes[a].row < 0 && p->axes[a].extent > 1 && a != line)
-			loops = rule_join(k->r, loops, p->axes[a].loop);
+			loops = rule_join(k->r, loops, loop_at(k, p, a));
 	return loops;
 }
 
@@ -760,7 +761,7 @@ static const char *row_loops(const Kernel *k, const Part *p)
 	const char *loops = "";
 	for (int a = 0; a < p->naxes; a++)
 		if (p->axes[a].row >= 0 || p->axes[a].extent == 1)
-			loops = rule_join(k->r, loops, p->axes[a].loop);
+			loops = rule_join(k->r, loops, loop_at(k, p, a));
 	return loops;
 }
 
@@ -772,7 +773,7 @@ static Inside put_inside(Kernel *k, const Part *p, const Shape *s)
 	int line = line_of_part(k, p);
 	if (line < 0)
 		return in;
-	const char *loop = p->axes[line].loop, *sizes;
+	const char *loop = loop_at(k, p, line), *sizes;
 	in.others = other_loops(k, p, line);
 	if (k->fused && *in.others) {
 		const char *all = rule_join(r, in.others, loop);
@@ -832,10 +833,10 @@ static void put_part(Kernel *k, const Part *p, const char *scope, const Shape *s
 		if (p->axes[a].row < 0 && p->axes[a].extent > 1)
 			continue;
 		if (p->axes[a].row >= 0 && p->axes[a].row == k->divided)
-			rule_put(k->r, "bind(%s, %s)\n", p->axes[a].loop,
+			rule_put(k->r, "bind(%s, %s)\n", loop_at(k, p, a),
 			    along(k, true));
 		else if (!shared)
-			rule_put(k->r, "unroll(%s)\n", p->axes[a].loop);
+			rule_put(k->r, "unroll(%s)\n", loop_at(k, p, a));
 	}
 	put_inside_kinds(k, &in);
 	rule_put(k->r, "tail(%s, mask)\n", p->name);
@@ -843,39 +844,37 @@ static void put_part(Kernel *k, const Part *p, const char *scope, const Shape *s
 
 /* --- the anchor ------------------------------------------------------------------------------ */
 
-static Part part_of(Kernel *k, int i, const char *name)
+static Part part_new(Kernel *k, const char *name, int naxes)
 {
-	const Block *block = block_at(k, i);
-	Part p = {.name = name, .block = i, .naxes = block->naxes};
-	p.axes = arena_alloc(
-	    k->r->arena, sizeof *p.axes * (size_t)(block->naxes + 1));
-	for (int a = 0; a < block->naxes; a++) {
-		p.axes[a].loop = arena_printf(
-		    k->r->arena, "%s.%s", name, block->axes[a].name);
-		p.axes[a].extent = block->axes[a].extent;
-		p.axes[a].row = k->row_of[i][a];
-	}
+	return (Part){name, naxes, NEW_N(k->r->arena, PartAxis, naxes + 1)};
+}
+
+static Part part_of(Kernel *k, int i)
+{
+	const Block *b = block_at(k, i);
+	Part p = part_new(k, b->name, b->naxes);
+	for (int a = 0; a < b->naxes; a++)
+		p.axes[a] = (PartAxis){
+		    b->axes[a].name, false, b->axes[a].extent, k->row_of[i][a]};
 	return p;
 }
 
 /* The divided axis becomes two. */
 static void put_group(Kernel *k, Part *p)
 {
-	const char *outer = named(k, p->name, "g");
-	const char *inner = named(k, p->name, "c");
 	int at = k->grouped;
 	if (at < 0)
 		return;
-	rule_put(k->r, "%s, %s = divide(%s, %lld)\n", outer, inner, p->axes[at].loop,
-	    (long long)k->group);
+	PartAxis outer = {
+	    named(k, p->name, "g"), true, row_extent(k, QUOTIENT), QUOTIENT};
+	PartAxis inner = {
+	    named(k, p->name, "c"), true, k->group, p->axes[at].row};
+	rule_put(k->r, "%s, %s = divide(%s, %lld)\n", outer.axis, inner.axis,
+	    loop_at(k, p, at), (long long)k->group);
 	memmove(&p->axes[at + 1], &p->axes[at],
-	    sizeof *p->axes * (size_t)(p->naxes - at));
-	p->naxes++;
-	p->axes[at].loop = outer;
-	p->axes[at].extent = row_extent(k, QUOTIENT);
-	p->axes[at].row = QUOTIENT;
-	p->axes[at + 1].loop = inner;
-	p->axes[at + 1].extent = k->group;
+	    sizeof *p->axes * (size_t)(p->naxes++ - at));
+	p->axes[at] = outer;
+	p->axes[at + 1] = inner;
 }
 
 /* The loops over rows: one of blocks, and one of the threads that divide an axis
@@ -889,7 +888,7 @@ static void put_anchor(Kernel *k, const Part *p, const Shape *s, bool results)
 	if (!results)
 		in = put_inside(k, p, s);
 	for (int a = 0; a < p->naxes; a++) {
-		const char *loop = p->axes[a].loop;
+		const char *loop = loop_at(k, p, a);
 		if (p->axes[a].row < 0 && p->axes[a].extent > 1)
 			continue;
 		if (p->axes[a].row >= 0 && p->axes[a].row == k->divided) {
@@ -931,14 +930,6 @@ static void put_result(
 	Part acc = *p, writer = *p;
 	writer.naxes = nspatial;
 	acc.name = named(k, p->name, "acc");
-	acc.axes = arena_memdup(k->r->arena, p->axes,
-	    sizeof *p->axes * (size_t)p->naxes);
-	for (int a = 0; a < p->naxes; a++) {
-		const char *dot = strrchr(p->axes[a].loop, '.');
-		if (dot && !strncmp(p->axes[a].loop, p->name, strlen(p->name)))
-			acc.axes[a].loop = arena_printf(
-			    k->r->arena, "%s%s", acc.name, dot);
-	}
 	rule_put(k->r, "%s = cache_write(%s, reg)\n", acc.name, p->name);
 	put_anchor(k, &writer, s, true);
 	put_part(k, &acc, "reg", s);
@@ -956,14 +947,10 @@ static void put_cached(Kernel *k, int buffer, const Shape *s)
 	while (!k->row_of[reader] ||
 	    !rule_reads_of(&k->r->blocks[reader], buffer))
 		reader++;
-	Part p = {.name = named(k, b->name, "row"), .naxes = b->ndim};
-	p.axes = arena_alloc(
-	    k->r->arena, sizeof *p.axes * (size_t)(b->ndim + 1));
-	for (int d = 0; d < b->ndim; d++) {
-		p.axes[d].loop = arena_printf(k->r->arena, "%s.x%d", p.name, d);
-		p.axes[d].extent = b->shape[d];
-		p.axes[d].row = rows[d];
-	}
+	Part p = part_new(k, named(k, b->name, "row"), b->ndim);
+	for (int d = 0; d < b->ndim; d++)
+		p.axes[d] = (PartAxis){arena_printf(k->r->arena, "x%d", d),
+		    false, b->shape[d], rows[d]};
 	rule_put(k->r, "%s = cache_read(%s, %s, reg, read=all)\n", p.name,
 	    block_at(k, reader)->name, b->name);
 	put_part(k, &p, "reg", s);
@@ -972,7 +959,7 @@ static void put_cached(Kernel *k, int buffer, const Shape *s)
 static void put_kernel(Kernel *k)
 {
 	Shape s = shape_of(k, row_extent(k, k->divided));
-	Part anchor = part_of(k, k->anchor, block_at(k, k->anchor)->name);
+	Part anchor = part_of(k, k->anchor);
 	for (int i = 0; i < k->anchor; i++)
 		if (k->inlined[i])
 			rule_put(k->r, "compute_inline(%s)\n", block_at(k, i)->name);
@@ -985,7 +972,7 @@ static void put_kernel(Kernel *k)
 	for (int i = k->anchor - 1; i >= 0; i--) {
 		if (!k->row_of[i] || k->inlined[i])
 			continue;
-		Part p = part_of(k, i, block_at(k, i)->name);
+		Part p = part_of(k, i);
 		put_part(k, &p, is_shared(k, i) ? "shared" : "reg", &s);
 	}
 	for (int i = 0; i < k->ncached; i++)
@@ -1013,44 +1000,24 @@ static void put_alone(Kernel *k, const Part *p, int nspatial, int64_t rows)
 	put_result(k, p, nspatial, &s);
 }
 
-/* The block that rfactor makes of a loop of this number of values: that is its
- * first axis, and `rest` what is left of the one it was split from. */
-static Part parts_of(Kernel *k, const Part *p, const char *name, int axis,
-    const char *loop, int64_t extent, const char *rest, int64_t each)
-{
-	Part q = {.name = name, .block = p->block};
-	q.axes = arena_alloc(
-	    k->r->arena, sizeof *q.axes * (size_t)(p->naxes + 1));
-	q.axes[q.naxes].loop = arena_printf(k->r->arena, "%s.%s", name, loop);
-	q.axes[q.naxes].extent = extent;
-	q.axes[q.naxes++].row = PARTS;
-	for (int a = 0; a < p->naxes; a++) {
-		q.axes[q.naxes] = p->axes[a];
-		q.axes[q.naxes].loop = a == axis
-		    ? arena_printf(k->r->arena, "%s.%s", name, rest)
-		    : arena_printf(k->r->arena, "%s%s", name,
-			  strrchr(p->axes[a].loop, '.'));
-		if (a == axis)
-			q.axes[q.naxes].extent = each;
-		q.naxes++;
-	}
-	return q;
-}
-
 /* Some of the axis's values for each part; `inner`: the parts have neighbours
- * in turn (of one part it is all of them). */
+ * in turn (of one part it is all of them).  The block that rfactor makes has the parts
+ * as its first axis. */
 static Part put_parts(
     Kernel *k, const Part *p, int axis, int64_t each, bool inner)
 {
 	int64_t extent = p->axes[axis].extent, n = (extent + each - 1) / each;
-	const char *name = named(k, p->name, inner ? "whole" : "parts");
-	const char *const *x = rule_split_loop(k->r, p->axes[axis].loop,
+	Part q = part_new(
+	    k, named(k, p->name, inner ? "whole" : "parts"), p->naxes + 1);
+	const char *const *x = rule_split_loop(k->r, loop_at(k, p, axis),
 	    named(k, p->name, ""), inner ? "all one" : "part rest", "[_, %lld]",
 	    (long long)(inner ? 1 : each));
-	const char *part = x[inner], *rest = x[!inner];
-	rule_put(k->r, "%s = rfactor(%s)\n", name, part);
-	return parts_of(k, p, name, axis, part, inner ? 1 : n, rest,
-	    inner ? extent : each);
+	rule_put(k->r, "%s = rfactor(%s)\n", q.name, x[inner]);
+	memcpy(q.axes + 1, p->axes, sizeof *p->axes * (size_t)p->naxes);
+	q.axes[0] = (PartAxis){x[inner], false, inner ? 1 : n, PARTS};
+	q.axes[axis + 1].axis = x[!inner];
+	q.axes[axis + 1].extent = inner ? extent : each;
+	return q;
 }
 
 static int longest_inside(const Part *p)
@@ -1093,7 +1060,7 @@ static void put_combined(Kernel *k, const Part *p, int nspatial)
 static void put_long(Kernel *k)
 {
 	const Block *block = block_at(k, k->anchor);
-	Part p = part_of(k, k->anchor, block->name);
+	Part p = part_of(k, k->anchor);
 	int axis = longest_inside(&p), nspatial = block->nspatial;
 	k->r->blocks[k->anchor].scheduled = true;
 	for (int i = 0; i < k->anchor; i++)
@@ -1107,8 +1074,6 @@ static void put_long(Kernel *k)
 		    k->down ? block->axes[divided].extent : 1);
 		k->divided = divided;
 		p.axes[nspatial] = parts.axes[0];
-		p.axes[nspatial].loop = arena_printf(k->r->arena, "%s%s",
-		    block->name, strrchr(parts.axes[0].loop, '.'));
 		p.axes[nspatial].row = -1;
 		p.naxes = nspatial + 1;
 	}

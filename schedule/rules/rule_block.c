@@ -120,15 +120,17 @@ static int least_rows(const Block *b)
 
 /* The last axis possible, of the others the longest, and of those that are like
  * one of these the last. */
-static bool find_axes(const Rules *r, int i, int *axes, int *step)
+static bool find(const Rules *r, int i, Product *p)
 {
 	const Block *block = &r->program->blocks[i];
+	const RuleBlock *info = &r->blocks[i];
 	int row = -1, column = -1, other = -1;
 	for (int c = block->nspatial - 1; c >= 0 && column < 0; c--)
 		for (int a = 0; a < block->nspatial; a++) {
-			if (a == c || block->axes[a].extent < least_rows(block) ||
+			if (a == c ||
+			    block->axes[a].extent < least_rows(block) ||
 			    block->axes[c].extent < LEAST_TILED ||
-			    !is_pair(&r->blocks[i], a, c))
+			    !is_pair(info, a, c))
 				continue;
 			column = c;
 			if (row < 0 || block->axes[a].extent >
@@ -137,22 +139,21 @@ static bool find_axes(const Rules *r, int i, int *axes, int *step)
 		}
 	for (int a = 0; a < block->nspatial && column >= 0; a++)
 		if (a != row && a != column && block->axes[a].extent > 1 &&
-		    (moves_alike(&r->blocks[i], a, column) ||
-			moves_alike(&r->blocks[i], a, row)))
+		    (moves_alike(info, a, column) || moves_alike(info, a, row)))
 			other = a;
-	axes[BLOCK_X] = column;
-	axes[BLOCK_Y] = row;
-	axes[BLOCK_Z] = other;
-	*step = step_axis(block, &r->blocks[i]);
-	return column >= 0 && *step >= 0;
+	*p = (Product){
+	    .block = block, .info = info, .step = step_axis(block, info)};
+	p->axes[BLOCK_X].axis = column;
+	p->axes[BLOCK_Y].axis = row;
+	p->axes[BLOCK_Z].axis = other;
+	return column >= 0 && p->step >= 0;
 }
 
 bool rule_block_fits(const Rules *r, int i)
 {
-	int axes[BLOCK_AXES], step;
+	Product p;
 	return !r->blocks[i].inlined &&
-	    r->program->blocks[i].reduce != REDUCE_NONE &&
-	    find_axes(r, i, axes, &step);
+	    r->program->blocks[i].reduce != REDUCE_NONE && find(r, i, &p);
 }
 
 /* --- domains ----------------------------------------------------------------------- */
@@ -529,25 +530,17 @@ static void choose_writer(Product *p, int i)
 
 bool rule_block_has_window(const Rules *r, int i)
 {
-	int axes[BLOCK_AXES], step;
-	Product p = {.block = &r->program->blocks[i]};
-	if (!find_axes(r, i, axes, &step))
-		return false;
-	p.step = step;
-	return window_of(&p) > 1;
+	Product p;
+	return find(r, i, &p) && window_of(&p) > 1;
 }
 
 bool rule_block_splits(const Rules *r, int i)
 {
 	const Block *b = &r->program->blocks[i];
-	int axes[BLOCK_AXES];
-	Product p = {.r = (Rules *)r, .block = b, .info = &r->blocks[i]};
-	if (!find_axes(r, i, axes, &p.step) ||
-	    r->program->numerics == NUMERICS_EXACT ||
+	Product p;
+	if (!find(r, i, &p) || r->program->numerics == NUMERICS_EXACT ||
 	    r->program->buffers[b->buffer].type != b->body->type)
 		return false;
-	for (int d = 0; d < BLOCK_AXES; d++)
-		p.axes[d].axis = axes[d];
 	Tile tile = fit_shape(&p, &middle);
 	int64_t n = b->axes[p.step].extent;
 	return n % 2 == 0 && n / 2 >= LEAST_PART &&
@@ -557,18 +550,14 @@ bool rule_block_splits(const Rules *r, int i)
 
 void rule_block(Rules *r, int i)
 {
-	int axes[BLOCK_AXES];
-	Product p = {.r = r,
-	    .block = &r->program->blocks[i],
-	    .info = &r->blocks[i],
-	    .taps = r->tiled.outer};
 	int anchor = r->tiled.block;
+	Product p;
 	if (anchor < 0 || !rule_is_open(r, i) || !rule_block_fits(r, i) ||
 	    rule_work(r, i) * BLOCKS_PART < rule_work(r, anchor) ||
-	    !find_axes(r, i, axes, &p.step))
+	    !find(r, i, &p))
 		return;
-	for (int d = 0; d < BLOCK_AXES; d++)
-		p.axes[d].axis = axes[d];
+	p.r = r;
+	p.taps = r->tiled.outer;
 	choose_writer(&p, i);
 	put_writer(&p);
 	put_sums(&p);

@@ -15,8 +15,7 @@
 
 enum {
 	BANKS = 32, /* of shared memory, 4 bytes each */
-	SHIFT = 4,  /* of a row against the one before: keeps vectors whole */
-	LOADS = 8   /* of a thread that are on their way at once */
+	SHIFT = 4   /* of a row against the one before: keeps vectors whole */
 };
 
 /* Does the read move with an axis of the reduction, and not at random? */
@@ -70,26 +69,16 @@ static bool is_spread(const Product *p, const Expr *index)
 static void put_loops(Product *p, const char *stage, const RuleRead *read,
     const char *const *axes)
 {
-	const char *plain = rule_plain_name(
-	    arena_strdup(p->r->arena, stage));
 	int first = 0, n = read->nindex;
+	const char *loops = "";
 	while (first < n - 1 && !is_spread(p, read->index[first]))
 		first++;
-	const char *loops = "";
 	for (int d = first; d < n; d++)
 		loops = rule_join(p->r, loops,
 		    arena_printf(p->r->arena, "%s.%s", stage, axes[d]));
-	if (n - first > 1) {
-		rule_put(p->r, "%s_f = fuse(%s)\n", plain, loops);
-		loops = arena_printf(p->r->arena, "%s_f", plain);
-	}
-	bool third = p->axes[BLOCK_Z].axis >= 0;
-	const char *const *s = rule_split_loop(p->r, loops, plain,
-	    third ? "_0 _z _y _x" : "_0 _y _x", "[_, %s]",
-	    product_loops(p, TILE_THREADS));
-	for (int d = third ? BLOCK_Z : BLOCK_Y, i = 1; d >= 0; d--, i++)
-		rule_put(p->r, "bind(%s, threadIdx.%c)\n", s[i], "xyz"[d]);
-	rule_put(p->r, "unroll(%s, %d)\n", s[0], LOADS);
+	rule_fetch(p->r, stage, loops,
+	    p->axes[BLOCK_Z].axis >= 0 ? "_0 _z _y _x" : "_0 _y _x",
+	    product_loops(p, TILE_THREADS), 0);
 }
 
 /* The dimension that one tiled axis moves by itself, if no other one moves the
@@ -183,9 +172,7 @@ static void put_copy(Product *p, const RuleRead *read)
 	RuleRead ordered;
 	bool packed = is_packed(p, read);
 	const char *from = packed ? put_pack(p, read) : "";
-	const char *copy = rule_plain_name(
-	    arena_printf(p->r->arena, "%s_%s_s%d", p->block->name,
-		p->r->program->buffers[read->buffer].name, read->number));
+	const char *copy = rule_copy_name(p->r, p->block, read);
 	const char *const *axes = copy_axes(p, read,
 	    packed ? tiled_dim(p, read, &of) : -1, &ordered);
 	if (packed)

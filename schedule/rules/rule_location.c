@@ -189,8 +189,7 @@ void rule_location(Rules *r, int i)
 	b->home = home;
 	b->moved_by = rule_movers(r, b);
 	Buf places = {0};
-	for (int p = 0; p < r->places.n; p++) {
-		const RulePlace *place = &r->places.at[p];
+	vec_each (place, &r->places) {
 		if (place->block != home || is_packed(r, i))
 			continue;
 		if (place->naxes < 0)

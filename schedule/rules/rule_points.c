@@ -71,8 +71,7 @@ static bool is_apart(const Block *b, const RuleIndex *index, int along)
 	int64_t step = 0, span = 0;
 	if (index->irregular)
 		return false;
-	for (int i = 0; i < index->digits.n; i++) {
-		const RuleDigit *t = &index->digits.at[i];
+	vec_each (t, &index->digits) {
 		if (t->axis == along && t->count != b->axes[along].extent)
 			return false;
 		if (t->axis >= b->nspatial)

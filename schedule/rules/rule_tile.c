@@ -552,8 +552,7 @@ static void reduction_loops(Tiling *t)
 
 static void unroll_reduction(Tiling *t)
 {
-	for (int i = 0; i < t->loops.n; i++) {
-		const ReduceLoop *x = &t->loops.at[i];
+	vec_each (x, &t->loops) {
 		if (x->name == t->unrolled || x->name == t->four)
 			rule_put(t->r, "unroll(%s)\n", x->name);
 		else if (!x->times && x->count > 1 && x->count <= 16 &&

@@ -81,24 +81,17 @@ static void put_loops(Rules *r, Square *s, int row, int column)
 static void put_copy(
     Rules *r, const Square *s, const RuleBlock *info, const RuleRead *read)
 {
-	const char *copy =
-	    rule_plain_name(arena_printf(r->arena, "%s_%s_s%d", s->block->name,
-		r->program->buffers[read->buffer].name, read->number));
-	const char *dims = "", *f = arena_printf(r->arena, "%s_f", copy);
+	const char *copy = rule_copy_name(r, s->block, read), *dims = "";
 	int first = 0, last = read->nindex - 1;
 	while (first < last - 1 && !read->dims[first].digits.n)
 		first++;
 	for (int d = first; d <= last; d++)
 		dims = arena_printf(r->arena, "%s, %s.x%d", dims, copy, d);
 	rule_copy(r, info, read, copy, s->block->name, "shared");
-	rule_put(
-	    r, "compute_at(%s, %s)\n%s = fuse(%s)\n", copy, s->tiles, f, dims);
-	const char *const *x = rule_split_loop(
-	    r, f, copy, "_0 _y _x", "[_, %s, %s]", s->rows[2], s->columns[1]);
-	rule_put(r,
-	    "bind(%s, threadIdx.y)\nbind(%s, threadIdx.x)\n"
-	    "unroll(%s, 8)\nstorage_align(%s, %d, %d, 1)\n",
-	    x[1], x[2], x[0], copy, last - 1, SIDE);
+	rule_put(r, "compute_at(%s, %s)\n", copy, s->tiles);
+	rule_fetch(r, copy, dims, "_0 _y _x",
+	    rule_join(r, s->rows[2], s->columns[1]), 0);
+	rule_put(r, "storage_align(%s, %d, %d, 1)\n", copy, last - 1, SIDE);
 }
 
 void rule_transpose(Rules *r, int i)

@@ -352,22 +352,6 @@ static void put_sums(Warps *w)
 
 /* --- what is fetched ---------------------------------------------------------------- */
 
-/* All threads fetch, some elements at once, so many iterations ahead. */
-static void put_fetch(Warps *w, const Operand *o, const char *copy)
-{
-	int lanes = FETCHED / dtype_bytes(o->type);
-	const char *dims = "", *f = arena_printf(w->r->arena, "%s_f", copy);
-	for (int d = 0; d < o->read->nindex; d++)
-		dims = arena_printf(w->r->arena, "%s, %s.x%d", dims, copy, d);
-	rule_put(w->r, "%s = fuse(%s)\n", f, dims);
-	const char *const *x = rule_split_loop(w->r, f, copy, "_0 _z _y _x _v",
-	    "[_, %s, %d, %d, %d]", w->writes.z, ROWS, COLUMNS, lanes);
-	bind(w, x[1], x[2], x[3]);
-	rule_vectors(w->r, "", x[4], lanes);
-	rule_put(w->r, "unroll(%s, 8)\nstages(%s, %s)\n", x[0], copy,
-	    w->r->machine->async_copies ? "?=2 in {2, 3, 4}" : "2");
-}
-
 /* Of a fragment's rows each is longer than whole banks: eight rows of 16 bytes are
  * loaded at once; of f32 that lies as rows of columns, four rows of eight words. */
 static void put_copy(Warps *w, const Operand *x)
@@ -375,9 +359,7 @@ static void put_copy(Warps *w, const Operand *x)
 	Rules *r = w->r;
 	int lanes = FETCHED / dtype_bytes(x->type), last = x->read->nindex - 1;
 	bool across = is_across(w, x), words = dtype_bytes(x->type) == 4;
-	const char *copy =
-	    rule_plain_name(arena_printf(r->arena, "%s_%s_s%d", w->block->name,
-		r->program->buffers[x->read->buffer].name, x->read->number));
+	const char *copy = rule_copy_name(r, w->block, x->read), *dims = "";
 	rule_copy(r, w->info, x->read, copy, w->writer.acc, "shared");
 	rule_put(r, "compute_at(%s, %s)\n", copy, w->steps);
 	if (!w->groups)
@@ -393,7 +375,13 @@ static void put_copy(Warps *w, const Operand *x)
 	}
 	if (w->groups)
 		rule_put(r, "swizzle(%s, %d)\n", copy, GROUP_LINE);
-	put_fetch(w, x, copy);
+	for (int d = 0; d <= last; d++)
+		dims = arena_printf(r->arena, "%s, %s.x%d", dims, copy, d);
+	rule_fetch(r, copy, dims, "_0 _z _y _x _v",
+	    arena_printf(r->arena, "%s, %d, %d", w->writes.z, ROWS, COLUMNS),
+	    lanes);
+	rule_put(r, "stages(%s, %s)\n", copy,
+	    r->machine->async_copies ? "?=2 in {2, 3, 4}" : "2");
 }
 
 void rule_warp(Rules *r, int i)

@@ -547,36 +547,35 @@ static void begin(Rules *r, RuleForm *form, const Program *program)
 	rules_choose_inlines(r);
 }
 
+/* Of the reduction with most work that fits blocks of threads. */
+static void sketches_blocks(Rules *r, int anchor, RuleSketchVec *out)
+{
+	static const RuleTiled kinds[] = {{.groups = true}, {.warps = true},
+	    {0}, {.outer = true}, {.split = true}};
+	const bool fits[] = {rule_warp_fits(r, anchor, true),
+	    rule_warp_fits(r, anchor, false), true,
+	    rule_block_has_window(r, anchor), rule_block_splits(r, anchor)};
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		r->tiled = kinds[i];
+		r->tiled.block = anchor;
+		if (fits[i])
+			add_sketch(r, out);
+	}
+}
+
 static void gpu_sketches(Rules *r, RuleForm *f, RuleSketchVec *out)
 {
 	const Program *program = f->program;
+	int anchor = -1;
 	r->across = true;
 	r->tiled.block = -1;
 	begin(r, f, program);
 	for (int i = 0; i < program->nblocks; i++)
 		if (rule_block_fits(r, i) &&
-		    (r->tiled.block < 0 ||
-			rule_work(r, i) > rule_work(r, r->tiled.block)))
-			r->tiled = (RuleTiled){.block = i};
-	int anchor = r->tiled.block;
-	for (int groups = 1; groups >= 0; groups--)
-		if (anchor >= 0 && rule_warp_fits(r, anchor, groups)) {
-			r->tiled = (RuleTiled){.block = anchor,
-			    .warps = !groups,
-			    .groups = groups};
-			add_sketch(r, out);
-			r->tiled = (RuleTiled){.block = anchor};
-		}
+		    (anchor < 0 || rule_work(r, i) > rule_work(r, anchor)))
+			anchor = i;
 	if (anchor >= 0)
-		add_sketch(r, out);
-	if (anchor >= 0 && rule_block_has_window(r, anchor)) {
-		r->tiled = (RuleTiled){.block = anchor, .outer = true};
-		add_sketch(r, out);
-	}
-	if (anchor >= 0 && rule_block_splits(r, anchor)) {
-		r->tiled = (RuleTiled){.block = anchor, .split = true};
-		add_sketch(r, out);
-	}
+		sketches_blocks(r, anchor, out);
 	if (rule_rows_block_choose(r))
 		add_sketch(r, out);
 	r->rows = NULL;

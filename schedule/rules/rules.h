@@ -223,6 +223,12 @@ RuleSplit rule_tiles(Rules *r, const Block *b, int axis, const char *loop,
 /* The copy of what a stage of the block reads. */
 void rule_copy(Rules *r, const RuleBlock *of, const RuleRead *read,
     const char *copy, const char *stage, const char *scope);
+/* The name of one in shared memory, and its dimensions, as one loop, by the threads of
+ * a block ("_0 _y _x"), and some elements of each at once ("_0 _y _x _v"). */
+const char *rule_copy_name(
+    const Rules *r, const Block *b, const RuleRead *read);
+void rule_fetch(Rules *r, const char *stage, const char *dims,
+    const char *suffixes, const char *threads, int lanes);
 /* Who stores what a reduction adds up: its only reader, if that is one element by
  * element, or a copy of it; where it adds up, in that scope. */
 typedef struct {

@@ -186,6 +186,31 @@ void rule_copy(Rules *r, const RuleBlock *of, const RuleRead *read,
 	    several ? arena_printf(r->arena, "read=%d", read->number) : "");
 }
 
+const char *rule_copy_name(const Rules *r, const Block *b, const RuleRead *read)
+{
+	return rule_plain_name(arena_printf(r->arena, "%s_%s_s%d", b->name,
+	    r->program->buffers[read->buffer].name, read->number));
+}
+
+void rule_fetch(Rules *r, const char *stage, const char *dims,
+    const char *suffixes, const char *threads, int lanes)
+{
+	const char *plain = rule_plain_name(arena_strdup(r->arena, stage));
+	const char *f = arena_printf(r->arena, "%s_f", plain);
+	bool several = strchr(dims + 1, ',');
+	if (several)
+		rule_put(r, "%s = fuse(%s)\n", f, dims);
+	const char *const *x = rule_split_loop(r, several ? f : dims, plain,
+	    suffixes, "[_, %s, %s]", threads, lanes ? rule_size(r, lanes) : "");
+	int n = ((int)strlen(suffixes) + 1) / 3 - (lanes > 0);
+	for (int i = 1; i < n; i++)
+		rule_put(
+		    r, "bind(%s, threadIdx.%c)\n", x[i], suffixes[3 * i + 1]);
+	if (lanes)
+		rule_vectors(r, "", x[n], lanes);
+	rule_put(r, "unroll(%s, 8)\n", x[0]); /* on their way at once */
+}
+
 RuleWriter rule_writer(Rules *r, int i, const char *scope)
 {
 	const Block *block = &r->program->blocks[i];
