@@ -634,6 +634,7 @@ typedef struct {
 	uint32_t moving;
 	double copies, step_copies;
 	double loaded; /* vectors that copies do not share */
+	double made;   /* the part of these that is */
 	double each;   /* instructions of one */
 	int64_t step;  /* between lanes */
 	bool wide;
@@ -748,12 +749,10 @@ static double places_read(
 	return places * row;
 }
 
-/* How many instructions an access is, of elements that lie apart too. */
-static void count_each(
-    const StageNow *w, const Body *b, BodyAccess *x, StageCost *c)
+/* What copies share: which vectors are loaded, or elements. */
+static void share_copies(const StageNow *w, const Body *b, BodyAccess *x)
 {
 	const PlanAccess *a = x->of;
-	x->each = x->wide ? b->words : 1;
 	x->whole = a->write ? 0 : loads_apart(w->machine, a, x->step);
 	bool beside =
 	    x->wide && x->step == 1 && !a->write && !a->zeros && !a->by_data;
@@ -767,10 +766,19 @@ static void count_each(
 	    ? differing * copies_apart(w, a, x->moving, x->whole)
 	    : beside ? min2(places, x->copies)
 		     : x->copies;
+	x->made = a->zeros ? b->copies : 1;
+}
+
+/* How many instructions an access is, of elements that lie apart too. */
+static void count_each(
+    const StageNow *w, const Body *b, BodyAccess *x, StageCost *c)
+{
+	const PlanAccess *a = x->of;
+	share_copies(w, b, x);
+	x->each = x->wide ? b->words : 1;
 	if (x->step == 1 || (x->wide && x->whole))
 		x->each *= lines_each(w, a, b->vector);
-	if (a->zeros)
-		x->each *= b->copies;
+	x->each *= x->made;
 	if (x->wide && x->whole) {
 		double gathered = part_gathered(w, a, c->body, b->vector);
 		x->each =
@@ -898,6 +906,78 @@ static void count_instructions(const StageNow *w, StageCost *c)
 	merged = *w;
 	merge_steps(&merged);
 	count_body(&merged, c);
+}
+
+/* --- without prices ---------------------------------------------------------- */
+
+/* Instructions, of lanes that lie anywhere for each. */
+static double note_each(const Body *b, const BodyAccess *x, const StageCost *c)
+{
+	if (!x->wide)
+		return 1;
+	return x->step == 1 || x->whole ? b->words * max2(1, x->whole)
+					: c->lanes;
+}
+
+static void note_store(const StageNow *w, const Body *b, const BodyAccess *x,
+    const StageCost *c, BodyCounts *n)
+{
+	double all = x->copies * x->made * note_each(b, x, c);
+	double together = x->wide && x->step != 1
+	    ? stored_together(w, x->of, c->body, b->vector)
+	    : 1;
+	if (!x->wide || x->step == 1)
+		n->stores += all;
+	else if (together == 1 || part_masked(w, b->vector) == 1)
+		n->scattered += all;
+	else
+		n->stores += all / together;
+}
+
+static void note_load(
+    const Body *b, const BodyAccess *x, const StageCost *c, BodyCounts *n)
+{
+	double all = x->loaded * x->made * note_each(b, x, c);
+	if (!x->wide)
+		n->splats += all;
+	else if (x->step == 1 || x->whole)
+		n->loads += all;
+	else
+		n->gathered += all;
+}
+
+void stage_counts(
+    const PlanStage *s, const Machine *m, const int64_t *values, BodyCounts *n)
+{
+	StageNow now;
+	StageCost c;
+	Body b = {.streams = 1e9};
+	stage_now(s, m, values, &now);
+	memset(&c, 0, offsetof(StageCost, touched));
+	c.lanes = c.unrolled = c.padding = 1;
+	count_trips(&now, &c);
+	*n = (BodyCounts){0};
+	if (is_one_operation(&now))
+		merge_steps(&now);
+	find_body(&now, &b, &c);
+	count_computed(&now, &b, &c);
+	bool steps = c.body > 0 && s->loops[c.body - 1].reduce;
+	for (int i = 0; i < s->naccesses; i++) {
+		BodyAccess x = find_access(&now, i, &b, &c);
+		if (x.of->scope == SCOPE_REG)
+			continue;
+		share_copies(&now, &b, &x);
+		if (x.of->write && (c.results <= 0 || !steps))
+			note_store(&now, &b, &x, &c, n);
+		if (!x.of->write || (s->reduce && c.results <= 0))
+			note_load(&b, &x, &c, n);
+	}
+	if (c.results <= 0)
+		return;
+	n->sums = steps ? c.accumulators * b.words : 0;
+	if (c.partials > 1)
+		n->exchanges =
+		    c.accumulators / (c.partials / c.lanes) * log2(c.lanes);
 }
 
 /* Is what the body touches of each row a line, which need not stay? */

@@ -723,3 +723,51 @@ bool launch_next(const Plan *plan, const Machine *machine,
 		}
 	return false;
 }
+
+/* --- without prices ---------------------------------------------------------- */
+
+/* Halves of a warp, and of what warps have left, that exchange sums. */
+static double exchanges_of(const Launch *l, const Part *p)
+{
+	const PlanStage *s = p->now.stage;
+	double threads = iterations_of(p, s->steps & p->shape->threads);
+	double within =
+	    l->machine->exchanges ? min2(threads, l->machine->exchanges) : 1;
+	return iterations_of(p, p->shape->code & ~s->steps) *
+	    (log2(within) + log2(ceil(threads / within)));
+}
+
+void launch_counts(const Plan *plan, const Machine *machine,
+    const int64_t *values, int stage, BodyCounts *n)
+{
+	const PlanStage *s = &plan->stages[stage];
+	Needs needs = launch_needs(plan, machine, values, s->launch);
+	LaunchCost cost = {0};
+	Launch l = {.machine = machine,
+	    .values = values,
+	    .cost = &cost,
+	    .shape = needs.shape};
+	Part p;
+	part_fill(&l, s, &plan->shapes[stage], &p);
+	uint32_t steps = s->reduce ? loops_of_steps(&p) : 0;
+	bool inside = steps & ~p.shape->code;
+	*n = (BodyCounts){0};
+	for (int i = 0; i < s->naccesses; i++) {
+		const PlanAccess *a = &s->accesses[i];
+		const AccessNow *now = access_now(&p.now, a);
+		double times = iterations_of(&p, now->moves & p.shape->code);
+		if (a->scope == SCOPE_REG)
+			continue;
+		if (a->write && !inside)
+			n->stores += times;
+		if (is_fragment(machine, s))
+			times *= fragment_part(s, now);
+		if (!a->write || (s->reduce && !steps))
+			n->loads += times;
+	}
+	if (!steps)
+		return;
+	n->sums = iterations_of(&p, p.shape->code & ~steps);
+	if (s->steps & p.shape->threads)
+		n->exchanges = exchanges_of(&l, &p);
+}

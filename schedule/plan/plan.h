@@ -272,6 +272,19 @@ typedef struct {
 	double touched[PLAN_DEPTH + 1]; /* bytes from loop d inwards */
 	double trips[PLAN_DEPTH + 1];   /* how often loop d's body starts */
 } StageCost;
+/* What the lowered form shows of one body (test/property/test_body.c), without
+ * prices: vectors in instructions of as many lanes as one has of the results, what
+ * is not wide or lies apart in elements.  Of a GPU's thread all in elements. */
+typedef struct {
+	double loads, stores; /* of neighbours, or of all between lanes */
+	double splats;	      /* elements that all lanes read, or a scalar */
+	double gathered, scattered; /* elements that lie apart */
+	double sums;		    /* registers of a reduction's temporaries */
+	double exchanges; /* shuffles of these, or exchanges of a warp */
+} BodyCounts;
+void stage_counts(const PlanStage *stage, const Machine *machine,
+    const int64_t *values, BodyCounts *counts);
+
 /* Those that are repeated in code, or vectors. */
 static inline uint32_t loops_in_code(
     const PlanStage *stage, const int64_t *values)
@@ -373,5 +386,8 @@ typedef struct {
  * cost; false: there is none. */
 bool launch_next(const Plan *plan, const Machine *machine,
     const int64_t *values, int first, LaunchCost *cost);
+/* Of a stage that is not done ahead. */
+void launch_counts(const Plan *plan, const Machine *machine,
+    const int64_t *values, int stage, BodyCounts *counts);
 
 #endif
