@@ -39,6 +39,7 @@
 #define CODEGEN_LOWER_INTERNAL_H
 
 #include "codegen/codegen.h"
+#include "ir/body/body.h"
 #include "lib/interval.h"
 
 enum { WORKSPACE_ALIGN = 64 };

@@ -31,8 +31,6 @@ bool loop_at_compile_time(const Lower *l, int var)
 	    extent <= tape_value(l->nest->tape, v->unroll_limit);
 }
 
-enum { MAX_SUMS = 64 }; /* results of a reduction in temporaries */
-
 static void walk(Lower *l, int stage, int pos, Phase phase);
 
 /* --- what is written below a loop --------------------------------------- */
@@ -747,19 +745,6 @@ static bool lanes_reduce(const Lower *l, const Stage *s, int pos)
 	return false;
 }
 
-/* Steps inside of a loop that are repeated in code, lanes counted once. */
-static int64_t copies_inside(const Lower *l, const Stage *s, int pos)
-{
-	int64_t n = 1;
-	for (int i = pos; i < s->nloops && n <= MAX_SUMS; i++) {
-		int var = s->loops[i];
-		if (l->nest->vars.at[var].reduce && !is_vector(l, var) &&
-		    var != s->tensor_loop && loop_at_compile_time(l, var))
-			n *= loop_extent(l, var);
-	}
-	return n;
-}
-
 /* Is there enough inside of a loop to test whether it counts? */
 static bool worth_testing(const Lower *l, const Stage *s, int pos)
 {
@@ -1162,22 +1147,27 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 
 /* --- reductions in temporaries ------------------------------------------ */
 
-/* How many results there are inside of a loop where each is a temporary, a
- * vector of lanes counted once; 0 where a loop that runs moves over them. */
-static int64_t results_inside(const Lower *l, const Stage *s, int pos)
+static BodyLoop body_loop(const Lower *l, const Stage *s, int var)
 {
-	int64_t n = 1;
+	return (BodyLoop){.extent = loop_extent(l, var),
+	    .reduce = l->nest->vars.at[var].reduce,
+	    .code = loop_at_compile_time(l, var),
+	    .vector = is_vector(l, var),
+	    .merged = var == s->tensor_loop};
+}
+
+/* Of the loops from `pos` on; each thread has its own of what they share out. */
+static BodySums sums_inside(const Lower *l, int stage, int pos)
+{
+	const Stage *s = &l->nest->stages.at[stage];
 	bool threads = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
-	for (int i = pos; i < s->nloops && n <= MAX_SUMS; i++) {
-		int var = s->loops[i];
-		if (l->nest->vars.at[var].reduce || is_vector(l, var) ||
-		    (threads && loop_is_thread(l->nest->vars.at[var].kind)))
-			continue;
-		if (!loop_at_compile_time(l, var))
-			return 0;
-		n *= loop_extent(l, var);
-	}
-	return n;
+	BodySums sums = body_sums_none();
+	for (int i = pos; i < s->nloops; i++)
+		if (!threads ||
+		    !loop_is_thread(l->nest->vars.at[s->loops[i]].kind))
+			body_sums_loop(&sums, body_loop(l, s, s->loops[i]));
+	body_sums_end(&sums, l->sharing[stage].n);
+	return sums;
 }
 
 static bool read_below(const Lower *l, int stage, int pos, int buffer)
@@ -1215,12 +1205,11 @@ static bool sums_here(const Lower *l, int stage, int pos)
 	for (int i = 0; i < sharing->n; i++)
 		if (!sums_of(l, stage, sharing->at[i], pos))
 			return false;
-	int64_t n = results_inside(l, s, pos) * sharing->n;
-	return n > 0 && n <= MAX_SUMS;
+	return sums_inside(l, stage, pos).results > 0;
 }
 
 /* Bits of a word are put together in each step: their sums need no lanes. */
-static void start_sums(Lower *l, int stage, int lanes, int *temps, int64_t n)
+static void start_sums(Lower *l, int stage, int lanes, int *temps, int n)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	DType type = l->nest->buffers.at[s->buffer].type;
@@ -1230,7 +1219,7 @@ static void start_sums(Lower *l, int stage, int lanes, int *temps, int64_t n)
 		    bits_are_lanes(l, stage, s->loops[i]))
 			lanes = 1;
 	int identity = value_as(l, identity_value(l, s), lanes);
-	for (int64_t i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		temps[i] = new_temp(l, type, lanes, "sum");
 		emit_into(l, temps[i], LOW_COPY, identity, -1, -1);
 	}
@@ -1271,25 +1260,21 @@ static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	const IntVec *sharing = &l->sharing[stage];
-	bool lanes_are_steps = lanes_reduce(l, s, pos);
+	BodySums sums = sums_inside(l, stage, pos);
 	bool threads = nest_reduces_across(l->nest, stage);
-	bool across = lanes_are_steps || threads;
-	int64_t n = results_inside(l, s, pos), copies = 1;
-	int lanes = l->lanes;
+	bool across = sums.across || threads;
+	int n = sums.results, copies = sums.copies, lanes = l->lanes;
 	const bool *outer = l->clamp;
 	for (int i = pos; i < s->nloops; i++)
 		if (is_vector(l, s->loops[i]))
 			lanes = (int)loop_extent(l, s->loops[i]);
-	if (lanes_are_steps &&
-	    n * sharing->n * copies_inside(l, s, pos) <= MAX_SUMS)
-		copies = copies_inside(l, s, pos);
 	l->sums = (Accumulators){.stage = stage,
 	    .pos = pos,
 	    .fresh = fresh,
 	    .across = across,
-	    .results = (int)n,
-	    .copies = (int)copies,
-	    .temps = NEW_N(l->arena, int, n * copies * sharing->n),
+	    .results = n,
+	    .copies = copies,
+	    .temps = NEW_N(l->arena, int, n *copies * sharing->n),
 	    .totals = NEW_N(l->arena, Value, n * sharing->n)};
 	for (int i = 0; i < sharing->n; i++)
 		start_sums(l, sharing->at[i], lanes,
@@ -1306,7 +1291,7 @@ static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 		total_sums(l, sharing->at[i], l->sums.temps + i * n * copies,
 		    totals);
 		if (threads)
-			across_threads(l, sharing->at[i], totals, (int)n);
+			across_threads(l, sharing->at[i], totals, n);
 	}
 	walk(l, stage, pos, PHASE_STORE);
 	l->sums.stage = -1;

@@ -37,9 +37,6 @@ enum { NARROW_STORE = 6 };
  * for what else is brought. */
 enum { TORN = 3, TORN_TWICE = 4 };
 
-/* Results of a reduction that are kept in temporaries. */
-enum { SUMS_MAX = 64 };
-
 /* Instructions that a core begins in a cycle, and those of a loop itself. */
 enum { ISSUE = 4, LOOP_INSTRUCTIONS = 3 };
 
@@ -401,40 +398,26 @@ static double pieces_torn(
 	return goes_on ? rows * (1 - (double)even / (double)line) : 0;
 }
 
-/* Are the results temporaries over the loops of the reduction?  Then how many
- * are stored once each, and of how many lanes and unrolled steps each is the
- * sum: what codegen/lower/lower_walk.c does. */
+/* Where the results are temporaries over the loops of the reduction: how many are
+ * stored once each, and of how many lanes and unrolled steps each is the sum. */
 static void count_results(const StageNow *w, int vector, StageCost *c)
 {
 	const PlanStage *s = w->stage;
-	int first = 0;
-	double copies = 1, rows = 1;
-	while (first < s->nloops && !s->loops[first].reduce)
-		first++;
-	if (first == s->nloops)
+	int first = s->steps ? __builtin_ctz(s->steps) : s->nloops;
+	BodySums sums = body_sums_none();
+	for (int d = first; d < s->nloops && sums.results; d++)
+		body_sums_loop(&sums,
+		    (BodyLoop){.extent = w->values[s->loops[d].extent],
+			.reduce = s->loops[d].reduce,
+			.code = w->code >> d & 1,
+			.vector = d == vector,
+			.merged = s->dot && d == s->nloops - 1});
+	body_sums_end(&sums, s->nwrites);
+	if (first == s->nloops || !sums.results)
 		return;
-	bool across = vector >= 0 && s->loops[vector].reduce;
-	for (int d = first; d < s->nloops; d++) {
-		double extent = at(w->values, s->loops[d].extent);
-		bool code = w->code >> d & 1;
-		if (s->loops[d].reduce) {
-			if (d != vector && code &&
-			    !(s->dot && d == s->nloops - 1))
-				copies *= extent;
-		} else if (!code) {
-			return;
-		} else if (d != vector) {
-			rows *= extent;
-		}
-	}
-	rows *= s->nwrites;
-	if (rows > SUMS_MAX)
-		return;
-	if (!across || rows * copies > SUMS_MAX)
-		copies = 1;
-	c->results = c->trips[first] * rows;
-	c->partials = across ? copies * c->lanes : 1;
-	c->accumulators = rows * copies;
+	c->results = c->trips[first] * sums.results * s->nwrites;
+	c->partials = sums.across ? sums.copies * c->lanes : 1;
+	c->accumulators = sums.results * s->nwrites * sums.copies;
 }
 
 /* Vectors that are loaded whole for one whose lanes lie a few elements apart,

@@ -8,6 +8,7 @@
 #ifndef SCHEDULE_PLAN_H
 #define SCHEDULE_PLAN_H
 
+#include "ir/body/body.h"
 #include "ir/intrinsic.h"
 #include "schedule/schedule.h"
 

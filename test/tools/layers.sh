@@ -26,6 +26,7 @@ room ir/tape
 room ir/spec
 room ir/nest ir/tape
 room ir/lowered
+room ir/body
 room schedule/trace
 room schedule/primitives
 room schedule/plan

@@ -1,0 +1,36 @@
+/* Facts of a stage's body: what lowering makes of it, and what the model has to
+ * know of that without lowering it.  Both ask with numbers, lowering with those of
+ * the nest, the model with a candidate's; what a fact costs is the model's own. */
+#ifndef IR_BODY_H
+#define IR_BODY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A loop of a stage. */
+typedef struct {
+	int64_t extent;
+	bool reduce; /* its iterations are steps of a reduction */
+	bool code;   /* it is repeated in code, or a vector */
+	bool vector;
+	bool merged; /* its steps are one operation, an intrinsic's */
+} BodyLoop;
+
+/* body_sums.c: a reduction's results in temporaries over its loops. */
+typedef struct {
+	int results; /* of a stage, lanes counted once; 0: they are in memory */
+	int copies;  /* partial results of each: steps that are repeated around
+			lanes of steps sum for themselves */
+	bool across; /* their lanes are steps */
+} BodySums;
+
+static inline BodySums body_sums_none(void)
+{
+	return (BodySums){.results = 1, .copies = 1};
+}
+/* The next loop inwards, from the first on over which they are to be kept; then,
+ * of so many stages that share these loops, what is kept. */
+void body_sums_loop(BodySums *sums, BodyLoop loop);
+void body_sums_end(BodySums *sums, int stages);
+
+#endif
