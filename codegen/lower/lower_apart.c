@@ -19,8 +19,7 @@
 
 #include "codegen/lower/lower_internal.h"
 
-
-enum { LANES_MAX = 64, WIDE_LOADS = 8, LOADS = 4 };
+enum { LANES_MAX = 64 };
 
 /* --- windows -------------------------------------------------------------- */
 
@@ -117,7 +116,7 @@ static Window best_window(
 
 typedef struct {
 	int lanes, count;
-	int64_t begin[WIDE_LOADS]; /* from the address without lanes */
+	int64_t begin[BODY_LOADS_MOST]; /* from the address without lanes */
 } Loads;
 
 static int compare(const void *a, const void *b)
@@ -138,7 +137,7 @@ static int windows(Lower *l, int buffer, Index base, int64_t step,
 	for (int i = 1; i <= l->lanes; i++) {
 		if (i < l->lanes && sorted[i] - sorted[i - 1] <= l->lanes)
 			continue;
-		if (n == WIDE_LOADS)
+		if (n == BODY_LOADS_MOST)
 			return 0;
 		out[n++] = best_window(
 		    l, buffer, base, step, sorted[first], sorted[i - 1]);
@@ -251,7 +250,7 @@ static bool is_every(const Lower *l, const Loads *loads, const int64_t *offsets)
  * the `n` that lie side by side is half of what the next one needs. */
 static int unzipped(Lower *l, const int *temps, int n, int64_t first)
 {
-	int half[WIDE_LOADS / 2];
+	int half[BODY_LOADS_MOST / 2];
 	if (n == 1)
 		return temps[0];
 	for (int k = 0; k < n / 2; k++) {
@@ -313,15 +312,6 @@ static bool chooses_first(
 
 /* --- all ------------------------------------------------------------------ */
 
-/* Machines with vectors of 64 bytes take any lanes of two vectors at once, and
- * none gathers bytes. */
-static int most_loads(const Lower *l, DType type)
-{
-	bool wide = l->machine->vector_bytes >= 64 || dtype_bytes(type) < 4;
-	int most = wide ? WIDE_LOADS : LOADS;
-	return most < l->lanes ? most : l->lanes;
-}
-
 /* Lanes that are off read what the one before them does, or the first that is on.
  * False: which are on is not known, or none is. */
 static bool masked_offsets(const Lower *l, int mask, int64_t *offsets)
@@ -339,9 +329,9 @@ int load_apart(Lower *l, int buffer, Index address, int mask)
 {
 	DType type = l->nest->buffers.at[buffer].type;
 	int64_t offsets[LANES_MAX];
-	int temps[WIDE_LOADS], n;
+	int temps[BODY_LOADS_MOST], n;
 	assert(l->lanes > 1 && l->lanes <= LANES_MAX);
-	Window all[WIDE_LOADS];
+	Window all[BODY_LOADS_MOST];
 	Loads loads;
 	if (!index_lanes_known(l, address, offsets) ||
 	    (mask >= 0 && !masked_offsets(l, mask, offsets)))
@@ -351,7 +341,8 @@ int load_apart(Lower *l, int buffer, Index address, int mask)
 	base.vector = -1;
 	base.known = NULL;
 	n = windows(l, buffer, base, step, offsets, all);
-	if (!place_loads(all, n, most_loads(l, type), &loads))
+	int most = body_loads_most(l->machine, dtype_bytes(type), l->lanes);
+	if (!place_loads(all, n, most, &loads))
 		return -1;
 	for (int i = 0; i < loads.count; i++)
 		temps[i] = load_lanes_at(

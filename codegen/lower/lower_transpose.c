@@ -32,7 +32,7 @@
 
 #include "codegen/lower/lower_internal.h"
 
-enum { SEGMENT_BYTES = 16, ROWS_MAX = 16, ZIP_MAX = 8 };
+enum { SEGMENT_BYTES = 16, ROWS_MAX = BODY_ROWS_MOST };
 
 typedef VEC(int) Positions;
 
@@ -591,29 +591,21 @@ static int neighbours(const LowBody *body, const Positions *run, int first)
 static void group(Lower *l, const Masks *masks, const LowBody *body,
     Positions *run, GroupVec *out)
 {
-	int most = lanes_of(l->f, body->at[run->at[0]]);
+	const LowNode *one = body->at[run->at[0]];
 	sort_by_address(body, run);
 	for (int i = 0; i < run->n;) {
-		int there = neighbours(body, run, i);
-		int64_t step = stride(body->at[run->at[i]]);
-		bool zipped = step > 1 && step <= there && step <= most &&
-		    step <= ((step & (step - 1)) ? ZIP_MAX : ROWS_MAX);
-		Group g = {.n = most < ROWS_MAX ? most : ROWS_MAX,
-		    .zipped = zipped};
-		if (zipped)
-			g.n = (int)step;
-		else if (is_masked(body->at[run->at[i]]))
-			g.n = 1;
-		while (g.n > there)
-			g.n /= 2;
+		BodyRows rows =
+		    body_rows(neighbours(body, run, i), lanes_of(l->f, one),
+			stride(one), is_masked(body->at[run->at[i]]));
+		Group g = {.n = rows.n, .zipped = rows.zipped};
 		for (int k = 0; k < g.n; k++) {
 			int at = run->at[i + k];
 			g.scatters[k] = body->at[at];
 			g.last = at > g.last ? at : g.last;
 		}
-		if (zipped)
+		if (g.zipped)
 			g.on = elements_on(l, masks, g.scatters, g.n);
-		if (g.n > 1 && (!zipped || g.on.known))
+		if (g.n > 1 && (!g.zipped || g.on.known))
 			vec_push(l->arena, out, g);
 		i += g.n;
 	}

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ir/machine.h"
+
 /* A loop of a stage. */
 typedef struct {
 	int64_t extent;
@@ -32,5 +34,20 @@ static inline BodySums body_sums_none(void)
  * of so many stages that share these loops, what is kept. */
 void body_sums_loop(BodySums *sums, BodyLoop loop);
 void body_sums_end(BodySums *sums, int stages);
+
+/* body_access.c: vectors of `bytes` long elements that are loaded whole, at most, for
+ * one of so many lanes that lie apart, where they are not gathered. */
+enum { BODY_LOADS_MOST = 8 };
+int body_loads_most(const Machine *machine, int bytes, int lanes);
+
+/* Of `there` vectors of neighbours, whose lanes are stored `step` elements apart:
+ * the first so many are stored together, 1 as it is.  A row of each lane, or where
+ * rows lie side by side (zipped) whole vectors. */
+enum { BODY_ROWS_MOST = 16 };
+typedef struct {
+	int n;
+	bool zipped;
+} BodyRows;
+BodyRows body_rows(int there, int lanes, int64_t step, bool masked);
 
 #endif

@@ -13,9 +13,8 @@
 #include "lib/gcd.h"
 #include "schedule/plan/cost.h"
 
-/* A condition, a select, and what it keeps from being shared; rows that are
- * transposed at once. */
-enum { BRANCH_OPERATIONS = 4, ROWS_MAX = 16, ZIP_MAX = 8 };
+/* A condition, a select, and what it keeps from being shared. */
+enum { BRANCH_OPERATIONS = 4 };
 
 /* Two loads a cycle, but no code fills both ports always. */
 #define LOAD_CYCLES 0.56
@@ -266,18 +265,19 @@ static int neighbours(
 }
 
 /* How many neighbours of a row are stored at once where lanes lie apart, on
- * average: what codegen/lower/lower_transpose.c makes of the copies along it.  Of
- * rows that lie side by side, whole vectors. */
+ * average; of rows that lie side by side, whole vectors. */
 static double stored_together(
     const StageNow *w, const PlanAccess *a, int body, int vector)
 {
-	const AccessNow *now = access_now(w, a);
-	int most = (int)min2((double)w->extent[vector], ROWS_MAX);
-	int n = neighbours(w, a, body, vector), groups = n / most;
-	if (n > 1 && n <= ZIP_MAX && now->step[vector] == n)
-		return (double)w->extent[vector];
-	for (int rest = n % most; rest; rest &= rest - 1)
-		groups++;
+	int lanes = (int)w->extent[vector], groups = 0;
+	int n = neighbours(w, a, body, vector);
+	int64_t step = access_now(w, a)->step[vector];
+	for (int left = n; left > 0; groups++) {
+		BodyRows rows = body_rows(left, lanes, step, false);
+		if (rows.zipped)
+			return lanes;
+		left -= rows.n;
+	}
 	return (double)n / groups;
 }
 
@@ -420,12 +420,13 @@ static void count_results(const StageNow *w, int vector, StageCost *c)
 	c->accumulators = sums.results * s->nwrites * sums.copies;
 }
 
-/* Vectors that are loaded whole for one whose lanes lie a few elements apart,
- * each with a shuffle: as codegen/lower/lower_apart.c does.  0: not so. */
-static int loads_apart(const Machine *m, const PlanAccess *a, int64_t step)
+/* Vectors that are loaded whole for one whose lanes lie a few elements apart, each
+ * with a shuffle.  0: not so. */
+static int loads_apart(
+    const Machine *m, const PlanAccess *a, int lanes, int64_t step)
 {
 	int64_t apart = step < 0 ? -step : step;
-	int most = m->vector_bytes >= 64 || a->bytes < 4 ? 8 : 4;
+	int most = body_loads_most(m, a->bytes, lanes);
 	return step != 1 && apart <= most ? (int)apart : 0;
 }
 
@@ -733,10 +734,12 @@ static double places_read(
 }
 
 /* What copies share: which vectors are loaded, or elements. */
-static void share_copies(const StageNow *w, const Body *b, BodyAccess *x)
+static void share_copies(
+    const StageNow *w, const Body *b, BodyAccess *x, const StageCost *c)
 {
 	const PlanAccess *a = x->of;
-	x->whole = a->write ? 0 : loads_apart(w->machine, a, x->step);
+	x->whole =
+	    a->write ? 0 : loads_apart(w->machine, a, (int)c->lanes, x->step);
 	bool beside =
 	    x->wide && x->step == 1 && !a->write && !a->zeros && !a->by_data;
 	double differing = (x->wide && x->whole) || beside
@@ -757,7 +760,7 @@ static void count_each(
     const StageNow *w, const Body *b, BodyAccess *x, StageCost *c)
 {
 	const PlanAccess *a = x->of;
-	share_copies(w, b, x);
+	share_copies(w, b, x, c);
 	x->each = x->wide ? b->words : 1;
 	if (x->step == 1 || (x->wide && x->whole))
 		x->each *= lines_each(w, a, b->vector);
@@ -949,7 +952,7 @@ void stage_counts(
 		BodyAccess x = find_access(&now, i, &b, &c);
 		if (x.of->scope == SCOPE_REG)
 			continue;
-		share_copies(&now, &b, &x);
+		share_copies(&now, &b, &x, &c);
 		if (x.of->write && (c.results <= 0 || !steps))
 			note_store(&now, &b, &x, &c, n);
 		if (!x.of->write || (s->reduce && c.results <= 0))
