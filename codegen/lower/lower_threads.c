@@ -81,24 +81,12 @@ static void barrier(Across *a)
 
 /* --- within warps ------------------------------------------------------------- */
 
-static bool power_of_two(int64_t n)
+/* Combines those that lie in one warp. */
+static void in_warps(Across *a, int width)
 {
-	return n > 0 && !(n & (n - 1));
-}
-
-/* Combines those that lie in one warp; of how many threads each has the result
- * then. */
-static int64_t in_warps(Across *a)
-{
-	int64_t all = a->count * a->others, width = 1;
-	if (!a->l->machine->exchanges || all % LOW_WARP ||
-	    !power_of_two(a->stride))
-		return 1;
-	for (; a->stride * width < LOW_WARP && a->count % (2 * width) == 0;
-	     width *= 2)
+	for (int w = 1; w < width; w *= 2)
 		for (int r = 0; r < a->n; r++)
-			a->v[r] = exchanged(a, a->v[r], a->stride * width);
-	return width;
+			a->v[r] = exchanged(a, a->v[r], a->stride * w);
 }
 
 /* --- through shared memory ---------------------------------------------------- */
@@ -179,7 +167,7 @@ static void parts_in_warps(Across *a, int64_t parts)
 	}
 }
 
-static void through_memory(Across *a, int64_t parts, int64_t width)
+static void through_memory(Across *a, int64_t parts, int width, bool warps)
 {
 	const char *name = arena_printf(
 	    a->l->arena, "%s_parts", a->stage->name);
@@ -187,7 +175,7 @@ static void through_memory(Across *a, int64_t parts, int64_t width)
 	    a->n * parts * a->others, LOWBUF_SHARED, 0, 0, WORKSPACE_ALIGN);
 	a->l->f->buffers.at[a->scratch].written = true;
 	store_parts(a, parts, width);
-	if (width == LOW_WARP && parts <= LOW_WARP && power_of_two(parts)) {
+	if (warps) {
 		parts_in_warps(a, parts);
 		return;
 	}
@@ -217,9 +205,13 @@ static void one_direction(Across *a, int direction)
 	}
 	if (a->count == 1)
 		return;
-	int64_t width = in_warps(a);
-	if (width < a->count)
-		through_memory(a, a->count / width, width);
+	int exchanges = a->l->machine->exchanges;
+	assert(!exchanges || exchanges == LOW_WARP);
+	BodyThreads t =
+	    body_threads(exchanges, a->count * a->others, a->count, a->stride);
+	in_warps(a, t.width);
+	if (t.parts > 1)
+		through_memory(a, t.parts, t.width, t.warps);
 }
 
 static LoopKind thread_kind(int direction)

@@ -50,4 +50,16 @@ typedef struct {
 } BodyRows;
 BodyRows body_rows(int there, int lanes, int64_t step, bool masked);
 
+/* body_threads.c: how threads of a block, `count` of them in a direction, combine
+ * what they have: in a warp by exchanges, then by way of shared memory. */
+typedef struct {
+	int width;     /* so many by exchanges */
+	int64_t parts; /* that are left then; 1: none go through memory */
+	bool warps;    /* which each warp has again, for its exchanges */
+} BodyThreads;
+/* `exchanges`: threads that do, 0: none; `all`: threads of the block; `stride`: from
+ * one of the direction to the next. */
+BodyThreads body_threads(
+    int exchanges, int64_t all, int64_t count, int64_t stride);
+
 #endif

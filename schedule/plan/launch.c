@@ -84,19 +84,6 @@ static double results_of(const PlanStage *s, const int64_t *values,
 	return extents_of(s, values, shape->code & ~s->steps);
 }
 
-/* Of how many threads in a direction a warp makes one partial result, as
- * codegen/lower/lower_threads.c does. */
-static int64_t combined_in_warps(
-    const Machine *m, int64_t threads, int64_t count, int64_t stride)
-{
-	int64_t width = 1;
-	if (!m->exchanges || threads % m->exchanges || stride & (stride - 1))
-		return 1;
-	while (stride * width < m->exchanges && count % (2 * width) == 0)
-		width *= 2;
-	return width;
-}
-
 /* The shared memory in which threads leave partial results of a stage. */
 static double parts_bytes(const PlanStage *s, const Machine *m,
     const int64_t *values, const Shape *shape, const Needs *n)
@@ -106,11 +93,11 @@ static double parts_bytes(const PlanStage *s, const Machine *m,
 	int64_t threads = block[0] * block[1] * block[2], stride = 1;
 	double bytes = 0;
 	for (int d = 0; d < DIRECTIONS && reduces; stride *= block[d++]) {
-		int64_t width =
-		    combined_in_warps(m, threads, block[d], stride);
-		if (!(reduces & s->along[d]) || width == block[d])
+		BodyThreads t =
+		    body_threads(m->exchanges, threads, block[d], stride);
+		if (!(reduces & s->along[d]) || t.parts == 1)
 			continue;
-		double parts = (double)(threads / width) *
+		double parts = (double)(threads / t.width) *
 		    results_of(s, values, shape) * s->accesses[0].bytes;
 		bytes += ceil(parts / BUFFER_ALIGN) * BUFFER_ALIGN;
 	}
