@@ -91,6 +91,13 @@ int fragment_lanes(const Intrinsic *in, bool b)
 	return (b ? in->columns : in->rows) * in->terms / 32;
 }
 
+int64_t fragment_row(const Intrinsic *in, int64_t own, int64_t step)
+{
+	bool across = own == 1 && fragment_word(in) == 2;
+	int64_t row = step == 1 ? own : across ? step : 0;
+	return row * dtype_bytes(in->a) % FRAGMENT_ROW ? 0 : row;
+}
+
 bool fragment_rounds(const Intrinsic *in)
 {
 	return in->rows && in->a == DT_F32;

@@ -55,6 +55,11 @@ enum { GROUP_WARPS = 4, GROUP_ROWS = 64, GROUP_MOST_COLUMNS = 128,
 int fragment_word(const Intrinsic *in);
 int fragment_lanes(const Intrinsic *in, bool b);
 bool fragment_rounds(const Intrinsic *in); /* f32 to tf32 */
+/* An operand is loaded from shared memory by rows of so many bytes: of its steps, or
+ * where these lie apart of rows or columns.  Elements from one to the next, where
+ * rows (columns) lie `own` apart and steps `step`; 0: it does not lie in rows. */
+enum { FRAGMENT_ROW = 16 };
+int64_t fragment_row(const Intrinsic *in, int64_t own, int64_t step);
 enum { FRAGMENT_SUMS = 4 }; /* of c in a thread */
 /* That sums what the body of a sum gives, a product of two reads that are
  * converted; NULL. */

@@ -281,22 +281,18 @@ static bool steps_apart(const Unit *u, const Operand *o, int64_t apart)
 static bool find_matrices(const Unit *u, const Operand *o, Matrices *m)
 {
 	int word = fragment_word(u->in), n = MEMBERS * word;
-	int64_t own;
+	int64_t own, step = o->steps[1];
 	*m = (Matrices){0};
-	if (!find_row(u, o, &m->first, &own))
+	if (!find_row(u, o, &m->first, &own) || !steps_apart(u, o, step))
 		return false;
-	m->transposed = !steps_apart(u, o, 1);
-	m->row = m->transposed ? o->steps[1] : own;
-	if (m->transposed &&
-	    (word != 2 || own != 1 || !steps_apart(u, o, m->row)))
-		return false;
+	m->transposed = step != 1;
+	m->row = fragment_row(u->in, own, step);
 	if (!o->columns)
 		m->digit[m->digits++] = o->own[1];
 	if (u->in->terms > n)
 		m->digit[m->digits++] = o->steps[n];
 	m->own = m->digits;
-	return is_row(u, m->row) && is_row(u, m->digit[0]) &&
-	    is_row(u, m->digit[1]);
+	return m->row && is_row(u, m->digit[0]) && is_row(u, m->digit[1]);
 }
 
 /* The number of an iteration that is repeated as code; -1: it is not. */

@@ -93,7 +93,7 @@ typedef VEC(LowNode *) LowBody;
 
 /* Threads of a block that have 32 consecutive numbers, x fastest, then y, z, and
  * four of these; a row of a matrix that a warp loads, in bytes. */
-enum { LOW_WARP = 32, LOW_GROUP = 4 * LOW_WARP, LOW_MATRIX_ROW = 16 };
+enum { LOW_WARP = 32, LOW_GROUP = 4 * LOW_WARP, LOW_MATRIX_ROW = FRAGMENT_ROW };
 
 /* How an operand of a WGMMA lies (ir/intrinsic.h): across, elements to the next 64
  * rows or columns. */

@@ -5,13 +5,11 @@
  *     a_s[i, k], rows 80 bytes apart    16 bytes a thread; 4 turns
  *     a_s[i, k], rows 64 bytes apart    16 turns: every other row in one place
  *
- * codegen/lower/lower_fragment.c has the same conditions.
- *
  * A warpgroup's product reads its operands itself, 128 bytes a cycle, and all of
  * both for each product. */
 #include "schedule/plan/cost_gpu.h"
 
-enum { ROW = 16, ROWS = 8, WORD = 4 };
+enum { ROW = FRAGMENT_ROW, ROWS = 8, WORD = 4 };
 
 /* Of a warpgroup: cycles until a product begins, and until its sums may be used. */
 enum { GROUP_LATENCY = 60 };
@@ -39,15 +37,6 @@ static int64_t own_step(const PlanStage *s, const AccessNow *now)
 	return 0;
 }
 
-/* From a row of 16 bytes to the next, in bytes; 0: there are none. */
-static int64_t row_stride(const PlanStage *s, const AccessNow *now, int bytes)
-{
-	int64_t own = own_step(s, now), step = now->step[s->fragment_loop + 2];
-	int64_t stride = step == 1 ? own
-	    : own == 1 && bytes == 2 ? step : 0;
-	return stride * bytes % ROW ? 0 : stride * bytes;
-}
-
 /* Rows that lie in the same banks wait for each other. */
 static double turns_of(const Machine *m, int64_t stride, int width)
 {
@@ -68,7 +57,9 @@ int matrix_width(const StageNow *now, const PlanAccess *a, uint32_t code,
 	const PlanStage *s = now->stage;
 	const AccessNow *at = access_now(now, a);
 	bool column = at->moves >> (s->fragment_loop + 1) & 1;
-	int64_t stride = row_stride(s, at, a->bytes);
+	int64_t stride = a->bytes *
+	    fragment_row(
+		s->fragment, own_step(s, at), at->step[s->fragment_loop + 2]);
 	int width = fragment_lanes(s->fragment, column) * a->bytes;
 	uint32_t others = at->moves & ~fragment_loops(s);
 	if (a->scope != SCOPE_SHARED || a->write || !stride)
