@@ -745,18 +745,22 @@ static bool lanes_reduce(const Lower *l, const Stage *s, int pos)
 	return false;
 }
 
+static BodyLoop body_loop(const Lower *l, const Stage *s, int var)
+{
+	return (BodyLoop){.extent = loop_extent(l, var),
+	    .reduce = l->nest->vars.at[var].reduce,
+	    .code = loop_at_compile_time(l, var),
+	    .vector = is_vector(l, var),
+	    .merged = var == s->tensor_loop};
+}
+
 /* Is there enough inside of a loop to test whether it counts? */
 static bool worth_testing(const Lower *l, const Stage *s, int pos)
 {
 	int64_t steps = 1;
-	for (int i = pos + 1; i < s->nloops && steps < STEPS_TESTED; i++) {
-		if (is_vector(l, s->loops[i]))
-			continue;
-		if (!loop_at_compile_time(l, s->loops[i]))
-			return true;
-		steps *= loop_extent(l, s->loops[i]);
-	}
-	return steps >= STEPS_TESTED;
+	for (int i = pos + 1; i < s->nloops; i++)
+		steps = body_steps(steps, body_loop(l, s, s->loops[i]));
+	return steps >= BODY_STEPS_TESTED;
 }
 
 /* One iteration of a reduction, its variable bound, under the condition that a
@@ -1146,15 +1150,6 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 /* --- stages ------------------------------------------------------------- */
 
 /* --- reductions in temporaries ------------------------------------------ */
-
-static BodyLoop body_loop(const Lower *l, const Stage *s, int var)
-{
-	return (BodyLoop){.extent = loop_extent(l, var),
-	    .reduce = l->nest->vars.at[var].reduce,
-	    .code = loop_at_compile_time(l, var),
-	    .vector = is_vector(l, var),
-	    .merged = var == s->tensor_loop};
-}
 
 /* Of the loops from `pos` on; each thread has its own of what they share out. */
 static BodySums sums_inside(const Lower *l, int stage, int pos)

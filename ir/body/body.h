@@ -35,6 +35,17 @@ static inline BodySums body_sums_none(void)
 void body_sums_loop(BodySums *sums, BodyLoop loop);
 void body_sums_end(BodySums *sums, int stages);
 
+/* Steps that are repeated in code inside of an iteration, with the next loop inwards
+ * (of a loop that runs: many); so many of them, and it is tested before whether any of
+ * them counts. */
+enum { BODY_STEPS_TESTED = 16 };
+static inline int64_t body_steps(int64_t steps, BodyLoop loop)
+{
+	if (loop.vector || steps >= BODY_STEPS_TESTED)
+		return steps;
+	return loop.code ? steps * loop.extent : BODY_STEPS_TESTED;
+}
+
 /* body_access.c: vectors of `bytes` long elements that are loaded whole, at most, for
  * one of so many lanes that lie apart, where they are not gathered. */
 enum { BODY_LOADS_MOST = 8 };

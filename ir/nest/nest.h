@@ -306,7 +306,6 @@ Handle nest_hull_dense(const Nest *nest, const Expr *e, const bool *fixed);
  * change its result only where all of them hold.  With `reads` those of what it
  * reads too, all on axes alone; without, those of its own body, each of which
  * may be evaluated where the ones before it hold. */
-enum { STEPS_TESTED = 16 }; /* so many repeated steps are worth a test */
 ExprVec nest_step_conditions(
     const Nest *nest, Arena *arena, int stage, bool reads);
 /* Those of its own that a reduction with the body would have. */

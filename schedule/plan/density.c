@@ -175,12 +175,12 @@ static bool is_tested(const Numbers *w, int loop)
 {
 	const PlanStage *s = w->stage;
 	int64_t steps = 1;
-	for (int d = loop + 1; d < s->nloops && steps < STEPS_TESTED; d++)
-		if (w->repeated >> d & 1)
-			steps *= w->values[s->loops[d].extent];
-		else if (!(w->vectors >> d & 1))
-			steps = STEPS_TESTED;
-	return steps >= STEPS_TESTED;
+	for (int d = loop + 1; d < s->nloops; d++)
+		steps = body_steps(steps,
+		    (BodyLoop){.extent = w->values[s->loops[d].extent],
+			.code = w->repeated >> d & 1,
+			.vector = w->vectors >> d & 1});
+	return steps >= BODY_STEPS_TESTED;
 }
 
 /* Is an iteration of a loop told from the others?  Where loops decide that run
