@@ -896,40 +896,52 @@ static void count_instructions(const StageNow *w, StageCost *c)
 
 /* --- without prices ---------------------------------------------------------- */
 
-/* Instructions, of lanes that lie anywhere for each. */
-static double note_each(const Body *b, const BodyAccess *x, const StageCost *c)
+/* Of neighbours that lie apart, rows of each lane for all that go together, or whole
+ * vectors. */
+static void note_rows(const StageNow *w, const Body *b, const BodyAccess *x,
+    const StageCost *c, BodyCounts *n)
 {
-	if (!x->wide)
-		return 1;
-	return x->step == 1 || x->whole ? b->words * max2(1, x->whole)
-					: c->lanes;
+	int there = neighbours(w, x->of, c->body, b->vector);
+	double runs = x->copies * x->made / there;
+	bool masked = part_masked(w, b->vector) == 1;
+	for (int left = there; left > 0;) {
+		BodyRows rows = body_rows(left, (int)c->lanes, x->step, masked);
+		double bytes = rows.n * x->of->bytes;
+		double words = w->machine->vector_bytes
+		    ? ceil(bytes / w->machine->vector_bytes)
+		    : 1;
+		left -= rows.n;
+		if (rows.zipped)
+			n->stores += runs * rows.n * b->words;
+		else if (rows.n > 1)
+			n->stores += runs * c->lanes * words;
+		else
+			n->scattered += runs * c->lanes;
+	}
 }
 
 static void note_store(const StageNow *w, const Body *b, const BodyAccess *x,
     const StageCost *c, BodyCounts *n)
 {
-	double all = x->copies * x->made * note_each(b, x, c);
-	double together = x->wide && x->step != 1
-	    ? stored_together(w, x->of, c->body, b->vector)
-	    : 1;
-	if (!x->wide || x->step == 1)
-		n->stores += all;
-	else if (together == 1 || part_masked(w, b->vector) == 1)
-		n->scattered += all;
+	if (x->wide && x->step != 1)
+		note_rows(w, b, x, c, n);
 	else
-		n->stores += all / together;
+		n->stores += x->copies * x->made * (x->wide ? b->words : 1);
 }
 
-static void note_load(
-    const Body *b, const BodyAccess *x, const StageCost *c, BodyCounts *n)
+/* Lanes that lie anywhere are loaded one by one where nothing gathers. */
+static void note_load(const StageNow *w, const Body *b, const BodyAccess *x,
+    const StageCost *c, BodyCounts *n)
 {
-	double all = x->loaded * x->made * note_each(b, x, c);
+	double all = x->loaded * x->made;
 	if (!x->wide)
 		n->splats += all;
 	else if (x->step == 1 || x->whole)
-		n->loads += all;
+		n->loads += all * b->words * max2(1, x->whole);
+	else if (w->machine->gather || x->of->by_data >> b->vector & 1)
+		n->gathered += all * c->lanes;
 	else
-		n->gathered += all;
+		n->splats += all * c->lanes;
 }
 
 void stage_counts(
@@ -956,7 +968,7 @@ void stage_counts(
 		if (x.of->write && (c.results <= 0 || !steps))
 			note_store(&now, &b, &x, &c, n);
 		if (!x.of->write || (s->reduce && c.results <= 0))
-			note_load(&b, &x, &c, n);
+			note_load(&now, &b, &x, &c, n);
 	}
 	if (c.results <= 0)
 		return;
