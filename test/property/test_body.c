@@ -57,8 +57,8 @@ typedef struct {
 
 /* At least so many of a hundred are equal: of CPUs, of GPUs. */
 static const int least[2][QUANTITIES] = {
-    {87, 88, 62, 15, 40, 94, 12},
-    {60, 55, 100, 100, 100, 93, 8},
+    {87, 93, 65, 40, 75, 94, 12},
+    {80, 78, 100, 100, 100, 93, 8},
 };
 
 typedef struct {
@@ -76,6 +76,8 @@ typedef struct {
 	int result_bytes;
 	int terms;	   /* steps that are one operation; 1 */
 	const bool *reads; /* by buffer: counted */
+	const Nest *nest;
+	const Stage *stage;
 	Counted *counted;
 } Walk;
 
@@ -124,6 +126,18 @@ static double operations_of(const LowBody *body)
 	return n;
 }
 
+/* A thread loop of the stage that is inside: the plan has none of one thread. */
+static bool is_own_thread(const Walk *w, const LowNode *x)
+{
+	if (x->kind != LOWNODE_LOOP || !loop_is_thread(x->loop))
+		return false;
+	for (int i = 0; i < w->stage->nloops; i++)
+		if (!strcmp(w->f->temps.at[x->var].wish,
+			w->nest->vars.at[w->stage->loops[i]].name))
+			return true;
+	return false;
+}
+
 static void count_body(const Walk *w, const LowBody *body)
 {
 	for (int i = 0; i < body->n; i++) {
@@ -133,6 +147,8 @@ static void count_body(const Walk *w, const LowBody *body)
 			    operations_of(&x->body) >= operations_of(&x->other)
 				? &x->body
 				: &x->other);
+		if (is_own_thread(w, x))
+			count_body(w, &x->body);
 		if (x->kind == LOWNODE_OP && low_op_has_buffer(x->op))
 			count_memory(w, x);
 	}
@@ -256,22 +272,33 @@ static const char *loop_name(const Check *c, int var)
 	return c->nest->vars.at[v->how == VAR_FUSED ? v->fused : var].name;
 }
 
-/* The innermost that runs; -1.  Threads of a GPU do where the block has more. */
+static int64_t iterations_of(const Check *c, const PlanLoop *l)
+{
+	return l->iterations == HANDLE_NONE ? 1 : c->values[l->iterations];
+}
+
+static bool is_repeated(const Check *c, const PlanLoop *l)
+{
+	int64_t n = iterations_of(c, l);
+	return l->kind == LOOP_UNROLL || l->kind == LOOP_VECTOR || n == 1 ||
+	    (l->unroll_limit != HANDLE_NONE && n <= c->values[l->unroll_limit]);
+}
+
+/* The innermost that runs; -1.  Of a GPU's threads the innermost loop, unless they
+ * are in what is repeated. */
 static int running_loop(const Check *c, const PlanStage *s)
 {
+	int thread = -1;
 	for (int d = s->nloops - 1; d >= 0; d--) {
 		const PlanLoop *l = &s->loops[d];
-		int64_t n = l->iterations == HANDLE_NONE
-		    ? 1
-		    : c->values[l->iterations];
-		bool limited = l->unroll_limit != HANDLE_NONE &&
-		    n <= c->values[l->unroll_limit];
-		if (loop_is_bound(l->kind) ||
-		    (n > 1 && !limited && l->kind != LOOP_UNROLL &&
-			l->kind != LOOP_VECTOR))
-			return s->loops[d].var;
+		if (loop_is_bound(l->kind))
+			thread = thread < 0 ? l->var : thread;
+		else if (!is_repeated(c, l))
+			return thread < 0 ? l->var : thread;
+		else if (thread >= 0 && iterations_of(c, l) > 1)
+			return -1;
 	}
-	return -1;
+	return thread;
 }
 
 static bool is_alone(const Check *c, int stage, int var)
@@ -372,8 +399,11 @@ static void check_stage(Check *c, int stage)
 	    .f = f,
 	    .machine = c->machine,
 	    .result_bytes = dtype_bytes(type),
-	    .terms = s->dot && low_has_op(&loop->body, LOW_DOT) ? s->dot->terms : 1,
+	    .terms =
+		s->dot && low_has_op(&loop->body, LOW_DOT) ? s->dot->terms : 1,
 	    .reads = buffers_of(c, s),
+	    .nest = c->nest,
+	    .stage = &c->nest->stages.at[s->stage],
 	    .counted = &counted};
 	count_body(&w, &loop->body);
 	if (c->machine->gpu) /* loads and stores of a fill may be apart */
