@@ -88,9 +88,7 @@ void across_all(Lower *l, ReduceOp op, Value *v, int n)
 {
 	int lanes = n ? v[0].lanes : 1;
 	for (int i = 0, together; i < n; i += together) {
-		for (together = 1; together * 2 <= n - i;)
-			if ((together *= 2) == lanes)
-				break;
+		together = body_across(n - i, lanes);
 		if (together == 1) {
 			v[i] = across_lanes(l, op, v[i]);
 			continue;

@@ -61,6 +61,16 @@ typedef struct {
 } BodyRows;
 BodyRows body_rows(int there, int lanes, int64_t step, bool masked);
 
+/* Of `left` vectors, whose lanes are partial results, the first so many become one
+ * vector, in a tree; a power of two. */
+static inline int body_across(int left, int lanes)
+{
+	int together = 1;
+	while (together * 2 <= left && together < lanes)
+		together *= 2;
+	return together;
+}
+
 /* body_threads.c: how threads of a block, `count` of them in a direction, combine
  * what they have: in a warp by exchanges, then by way of shared memory. */
 typedef struct {

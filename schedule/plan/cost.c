@@ -944,6 +944,18 @@ static void note_load(const StageNow *w, const Body *b, const BodyAccess *x,
 		n->splats += all * c->lanes;
 }
 
+/* Behind the loops of each stage's results, so many vectors: halves of two, then of
+ * one, of which the last two lanes are taken out. */
+static double note_across(int results, int lanes)
+{
+	double shuffles = 0;
+	for (int left = results, n; left > 0; left -= n) {
+		n = body_across(left, lanes);
+		shuffles += 2 * (n - 1 + log2(lanes / n) - (n == 1));
+	}
+	return shuffles;
+}
+
 void stage_counts(
     const PlanStage *s, const Machine *m, const int64_t *values, BodyCounts *n)
 {
@@ -974,8 +986,10 @@ void stage_counts(
 		return;
 	n->sums = steps ? c.accumulators * b.words : 0;
 	if (c.partials > 1)
-		n->exchanges =
-		    c.accumulators / (c.partials / c.lanes) * log2(c.lanes);
+		n->exchanges = s->nwrites *
+		    note_across((int)(c.accumulators * c.lanes / c.partials) /
+			    s->nwrites,
+			(int)c.lanes);
 }
 
 /* Is what the body touches of each row a line, which need not stay? */

@@ -730,11 +730,17 @@ bool launch_next(const Plan *plan, const Machine *machine,
 static double exchanges_of(const Launch *l, const Part *p)
 {
 	const PlanStage *s = p->now.stage;
-	double threads = iterations_of(p, s->steps & p->shape->threads);
-	double within =
-	    l->machine->exchanges ? min2(threads, l->machine->exchanges) : 1;
-	return iterations_of(p, p->shape->code & ~s->steps) *
-	    (log2(within) + log2(ceil(threads / within)));
+	const int64_t *block = l->shape.block;
+	int64_t all = block[0] * block[1] * block[2], stride = 1;
+	double sum = 0;
+	for (int d = 0; d < DIRECTIONS; stride *= block[d++]) {
+		BodyThreads t =
+		    body_threads(l->machine->exchanges, all, block[d], stride);
+		if (s->steps & p->shape->threads & s->along[d])
+			sum += log2(t.width) +
+			    (t.warps ? log2((double)t.parts) : 0);
+	}
+	return sum * iterations_of(p, p->shape->code & ~s->steps);
 }
 
 void launch_counts(const Plan *plan, const Machine *machine,

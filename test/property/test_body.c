@@ -23,7 +23,6 @@
  *   - gathered: machines without gathers load lanes one by one, as splats;
  *   - stores, scattered: rows that are left over by groups of a power of two;
  *   - sums: where phases are apart some of a tile's are not in a loop;
- *   - exchanges: several results' lanes are combined together;
  *   - of a GPU, loads and stores: a loop over digits is unrolled by its own
  *     iterations, not by those of each digit. */
 #include <math.h>
@@ -57,8 +56,8 @@ typedef struct {
 
 /* At least so many of a hundred are equal: of CPUs, of GPUs. */
 static const int least[2][QUANTITIES] = {
-    {87, 93, 65, 40, 75, 94, 12},
-    {80, 78, 100, 100, 100, 93, 8},
+    {87, 93, 65, 40, 75, 94, 85},
+    {76, 76, 100, 100, 100, 93, 95},
 };
 
 typedef struct {
@@ -214,24 +213,57 @@ static void find_carried(const LowFunction *f, const LowBody *body,
 	}
 }
 
-/* Shuffles, extracted lanes and exchanges of what is made of those. */
-static double count_exchanges(const LowBody *body, LowOpcode op, bool *of)
+/* A buffer of the lowered form is called as the nest's, as an identifier. */
+static bool is_called(const char *identifier, const char *name)
+{
+	for (; *identifier && *name; identifier++, name++)
+		if (*identifier != (*name == '~' || *name == '.' ? '_' : *name))
+			return false;
+	return *identifier == *name;
+}
+
+/* What threads leave for each other of the stage's sums. */
+static bool is_parts(const Walk *w, const LowNode *x)
+{
+	if (x->op != LOW_LOAD)
+		return false;
+	return is_called(w->f->buffers.at[x->buffer].name,
+	    arena_printf(w->arena, "%s_parts", w->stage->name));
+}
+
+/* Shuffles, or exchanges, of what is made of those, and not added to others. */
+static double count_exchanges(
+    const Walk *w, const LowBody *body, LowOpcode op, bool *of)
 {
 	double n = 0;
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *x = body->at[i];
-		n += count_exchanges(&x->body, op, of);
-		n += count_exchanges(&x->other, op, of);
+		n += count_exchanges(w, &x->body, op, of);
+		n += count_exchanges(w, &x->other, op, of);
 		if (x->kind != LOWNODE_OP || x->dst < 0 ||
-		    low_op_has_buffer(x->op))
+		    (low_op_has_buffer(x->op) && !is_parts(w, x)))
 			continue;
-		bool made = false;
-		for (int k = 0; k < 3; k++)
+		bool made = low_op_has_buffer(x->op), adds = false;
+		for (int k = 0; k < 3; k++) {
 			made |= x->arg[k] >= 0 && of[x->arg[k]];
+			adds |= x->arg[k] == x->dst;
+		}
 		n += made && x->op == op;
-		of[x->dst] |= made;
+		of[x->dst] |= made && !adds;
 	}
 	return n;
+}
+
+/* Are the stage's lanes, or threads, steps of its sums? */
+static bool reduces_across(const Walk *w)
+{
+	for (int i = 0; i < w->stage->nloops; i++) {
+		const Var *v = &w->nest->vars.at[w->stage->loops[i]];
+		if (v->reduce &&
+		    (v->kind == LOOP_VECTOR || loop_is_thread(v->kind)))
+			return true;
+	}
+	return false;
 }
 
 static void count_sums(const Walk *w, const LowNode *loop, DType type)
@@ -248,8 +280,9 @@ static void count_sums(const Walk *w, const LowNode *loop, DType type)
 			w->counted->of[SUMS] += instructions_of(w, lanes);
 		carried[i] &= lanes > 1 || w->machine->gpu;
 	}
-	w->counted->of[EXCHANGES] = count_exchanges(&w->f->body,
-	    w->machine->gpu ? LOW_WARP_XOR : LOW_SHUFFLE, carried);
+	if (reduces_across(w))
+		w->counted->of[EXCHANGES] = count_exchanges(w, &w->f->body,
+		    w->machine->gpu ? LOW_WARP_XOR : LOW_SHUFFLE, carried);
 }
 
 /* --- one body ------------------------------------------------------------------ */
@@ -310,15 +343,6 @@ static bool is_alone(const Check *c, int stage, int var)
 			return false;
 	}
 	return true;
-}
-
-/* A buffer of the lowered form is called as the nest's, as an identifier. */
-static bool is_called(const char *identifier, const char *name)
-{
-	for (; *identifier && *name; identifier++, name++)
-		if (*identifier != (*name == '~' || *name == '.' ? '_' : *name))
-			return false;
-	return *identifier == *name;
 }
 
 static const bool *buffers_of(const Check *c, const PlanStage *s)
