@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ir/costs.h"
 #include "ir/intrinsic.h"
 #include "lib/buf.h"
 
@@ -66,8 +67,10 @@ static const char *const arm_features[ARM_FEATURE_COUNT] = {
 #define SET_V1	 (SET_A76 | ARM_BIT(I8MM) | ARM_BIT(BF16))
 
 static const Cpu cpus[] = {
-#define CPU(name, arch, set, masked, fma, latency, l1, ways, l2, l3, clock)    \
-	{name, ARCH_##arch, set, masked, fma, latency, l1, ways, l2, l3, clock},
+#define CPU(                                                                   \
+    name, arch, set, masked, fma, latency, l1, ways, l2, l3, clock, family)    \
+	{name, ARCH_##arch, set, masked, fma, latency, l1, ways, l2, l3,       \
+	    clock, family},
 #include "codegen/cpus.def"
 #undef CPU
 };
@@ -428,6 +431,8 @@ void cpu_machine(const Cpu *cpu, CpuFeatures set, Machine *machine)
 		? 128
 		: 64,
 	    .clock_ghz = cpu->clock_ghz,
+	    .costs = costs_of_family(cpu->family, NULL),
+	    .family = cpu->family,
 	};
 	fill_dots(cpu, set, machine);
 }

@@ -40,6 +40,7 @@ typedef struct {
 	int fma_per_cycle, fma_latency;
 	int l1_kib, l1_ways, l2_kib, l3_kib;
 	double clock_ghz; /* nominal */
+	const char *family; /* whose row of ir/cpu_costs.def it has */
 } Cpu;
 
 Arch cpu_arch(const char *triple);

@@ -255,17 +255,6 @@ bool power_steps(double exponent, PowerSteps *steps)
 	return error <= 1.5;
 }
 
-int expr_weight(const Expr *e)
-{
-	PowerSteps s;
-	if (e->op != OP_POW || e->arg[1]->op != OP_FLOAT ||
-	    !power_steps(e->arg[1]->f, &s))
-		return op_weight(e->op);
-	int roots = s.quarters == 2 ? 1 : s.quarters ? 2 : 0;
-	return s.whole + (s.quarters == 3) + roots * op_weight(OP_SQRT) +
-	    s.inverse * op_weight(OP_DIV) * (s.whole && s.quarters ? 2 : 1);
-}
-
 void expr_mark_axes(const Expr *e, bool *axes)
 {
 	if (e->op == OP_AXIS)

@@ -113,7 +113,8 @@ const char *op_name(Op op); /* as spelled; "" for leaves, reads and casts */
 OpKind op_kind(Op op);
 int op_arity(Op op);
 int op_flops(Op op); /* a point, of values */
-int op_weight(Op op); /* in multiplications, of vectors */
+int op_weight(Op op); /* in multiplications, of vectors: a row may say another
+			 (ir/costs.h) */
 bool op_is_function(Op op); /* of floats; ROUNDING ones, too */
 const char *op_in_c(Op op); /* of a function: "1 / C(sqrt)(x)"; x, y */
 const char *reduce_name(ReduceOp op); /* REDUCE_NONE: "" */
@@ -150,8 +151,6 @@ bool expr_has_axis(const Expr *e, int axis);
 int expr_choices(const Expr *e, int from, int to);
 /* Does it compute a function: exp, tanh …? */
 bool expr_has_function(const Expr *e);
-/* Of its own operation, in multiplications, of vectors. */
-int expr_weight(const Expr *e);
 
 /* A power by a constant, of whole numbers and quarters: x^(quarters/4) * |x|^whole, or,
  * inverse, (1 / x^(quarters/4)) / |x|^whole; without quarters x^whole or (1/x)^whole. */

@@ -40,6 +40,9 @@ typedef struct {
 	int l1_ways;
 	int line_bytes;
 	double clock_ghz;       /* 0 if unknown */
+	const struct MachineCosts *costs; /* what code costs (ir/costs.h); NULL:
+					     the first row of the table */
+	const char *family; /* of CPUs whose row that is; NULL: no CPU's */
 
 	/* Of a GPU; 0 elsewhere, and where a device does not say.  Its caches
 	 * are l1 (a processor's, together with what is shared) and l2;
@@ -75,6 +78,9 @@ typedef struct {
 				   (ir/warpgroups.def) */
 	int capability;         /* 10*major + minor of NVIDIA's; 0: another's */
 } Machine;
+
+/* costs.c: never NULL. */
+const struct MachineCosts *machine_costs(const Machine *machine);
 
 /* occupancy.c: how many blocks a processor of a GPU runs at once. */
 typedef struct {

@@ -78,8 +78,8 @@ static void record_plan(Space *space, const Sketch *s, PlanEntry *entry)
 	Refusal why;
 	if (trace_apply(nest, trace, &context, &step, &why)) {
 		assert(context.nslots == s->nslots);
-		entry->plan =
-		    plan_kept(space->plans, scratch, nest, space->stages_known);
+		entry->plan = plan_kept(space->plans, scratch, nest,
+		    space->machine, space->stages_known);
 		space->stages_kept += entry->plan->nstages;
 		entry->used = parts_used(space, s, &context);
 		entry->alike = !context.decides_void;
@@ -323,7 +323,7 @@ bool schedule_fits(Arena *arena, const Program *program,
 	Nest *nest = schedule_nest(arena, program, machine, trace, &error);
 	if (!nest)
 		return false;
-	Plan *plan = plan_record(arena, nest);
+	Plan *plan = plan_record(arena, nest, machine);
 	int64_t *values = NEW_N(arena, int64_t, tape_size(plan->tape));
 	tape_eval(plan->tape, NULL, values);
 	return !plan_limits(plan, machine, values);

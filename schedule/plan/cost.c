@@ -16,28 +16,8 @@
 /* A condition, a select, and what it keeps from being shared. */
 enum { BRANCH_OPERATIONS = 4 };
 
-/* Two loads a cycle, but no code fills both ports always. */
-#define LOAD_CYCLES 0.56
-
-/* And what a dot product takes for all its lanes, which is an instruction of its
- * own: with one for each of 16 rows by a vector a Zen 4 has 0.74 of its peak, with
- * 8 by 2 all of it. */
-#define DOT_BROADCAST 2.5
-
-/* A chain waits for its operands, too. */
-#define LATE 1.2
-
-/* A store of a part of a line: by the time of the next part the line may have to
- * be brought again, and its page's address.  Gathers cost half a cycle. */
-enum { NARROW_STORE = 6 };
-
-/* Cycles until the rest of a line may be stored, where other rows come between; and
- * where a vector has a part of each of two lines.  There is time for operations, not
- * for what else is brought. */
-enum { TORN = 3, TORN_TWICE = 4 };
-
-/* Instructions that a core begins in a cycle, and those of a loop itself. */
-enum { ISSUE = 4, LOOP_INSTRUCTIONS = 3 };
+/* Those of a loop itself. */
+enum { LOOP_INSTRUCTIONS = 3 };
 
 /* Operations that a shuffle of two vectors takes the time of. */
 enum { SHUFFLE = 2 };
@@ -48,14 +28,6 @@ enum { WORD = 4, CONVERT_ONE = 3 };
 
 /* Operations to make the mask of a store from where its row stands. */
 enum { MASK = 4, TESTED = 3, MASKED = 2 };
-
-/* Cycles until a loop runs as it will and after its end is seen, and where it
- * only goes on with what those around it do. */
-enum { START = 20, AGAIN = 3 };
-
-/* For each time that a body runs: the branch back.  Where a reduction waits for
- * its sums there is time for it. */
-enum { BACK = 1 };
 
 static double at(const int64_t *values, Handle h)
 {
@@ -692,7 +664,7 @@ static BodyAccess find_access(
 	if (x.wide && a->repeated >> b->vector & 1) {
 		if (a->zeros && lanes_open(w, b->vector))
 			x.step = INT32_MAX;
-		c->operations += x.copies * b->words * SHUFFLE;
+		c->operations += x.copies * b->words * w->costs->shuffle;
 	}
 	return x;
 }
@@ -771,7 +743,7 @@ static void count_each(
 		    x->each * x->whole * (1 - gathered) + c->lanes * gathered;
 		c->gathers += x->copies * c->lanes * gathered;
 		c->operations +=
-		    x->copies * b->words * SHUFFLE * (x->whole - 1);
+		    x->copies * b->words * w->costs->shuffle * (x->whole - 1);
 	} else if (x->wide && x->step != 1) {
 		double together = 1, whole_part = 0;
 		x->each = c->lanes;
@@ -785,6 +757,9 @@ static void count_each(
 	}
 }
 
+/* By the time that the next part of a line is stored, the line may have to be brought
+ * again, and its page's address.  Where other rows come between a row's pieces there
+ * is time for operations, not for what else is brought. */
 static void count_store(
     const StageNow *w, Body *b, const BodyAccess *x, StageCost *c)
 {
@@ -793,7 +768,8 @@ static void count_store(
 		    part_of_line(w, x->of, c->body, b->vector);
 	else if (x->wide && !stays_near(w, x->of))
 		c->torn += pieces_torn(w, x->of, c->body, b->vector) *
-		    (TORN + TORN_TWICE * (x->each / b->words - 1));
+		    (w->costs->torn +
+			w->costs->torn_twice * (x->each / b->words - 1));
 	c->stores += x->copies * x->each;
 }
 
@@ -855,7 +831,7 @@ static void count_access(const StageNow *w, int i, Body *b, StageCost *c)
 		count_store(w, b, &x, c);
 	if (!a->write || reduce)
 		c->loads += x.loaded * x.each *
-		    (w->merged && !x.wide ? DOT_BROADCAST : 1);
+		    (w->merged && !x.wide ? w->costs->dot_broadcast : 1);
 	if (!a->write)
 		count_load(w, b, &x, c);
 }
@@ -869,7 +845,7 @@ static void count_body(const StageNow *w, StageCost *c)
 	count_computed(w, &b, c);
 	for (int i = 0; i < s->naccesses; i++)
 		count_access(w, i, &b, c);
-	c->gathers += b.narrow * NARROW_STORE;
+	c->gathers += b.narrow * (w->costs->narrow_store / w->costs->gather);
 	if (is_masked(s, w->values, c))
 		c->operations += c->stores * MASK;
 	if (c->results > 0)
@@ -1116,14 +1092,15 @@ static double odd_steps(const StageNow *w, const StageCost *c)
 
 /* Cycles for beginning and ending the stage's own loops that run, of a reduction
  * those of its steps. */
-static double starting(const PlanStage *s, const StageCost *c)
+static double starting(
+    const PlanStage *s, const MachineCosts *costs, const StageCost *c)
 {
 	int first = s->own;
 	while (first < c->body && s->reduce && !s->loops[first].reduce)
 		first++;
-	return first < c->body
-	    ? START * c->trips[first] + AGAIN * c->trips[c->body - 1]
-	    : 0;
+	return first < c->body ? costs->loop_start * c->trips[first] +
+		costs->loop_again * c->trips[c->body - 1]
+			       : 0;
 }
 
 /* What does not fit the registers is stored and loaded.  Where zeros cut a loop of
@@ -1157,6 +1134,7 @@ void stage_now(const PlanStage *s, const Machine *m, const int64_t *values,
 {
 	w->stage = s;
 	w->machine = m;
+	w->costs = machine_costs(m);
 	w->values = values;
 	w->runs = 0;
 	w->code = loops_in_code(s, values);
@@ -1200,43 +1178,58 @@ void stage_body(const PlanStage *s, const Machine *m, const int64_t *values,
 	count_stage(&now, c);
 }
 
+/* Bytes a cycle that a core has of what all cores have in common; 0 of `all`: it is
+ * not known to be less. */
+static double rate(double one, double all, const Machine *m)
+{
+	double threads = m->threads > 1 ? m->threads : 1;
+	return all > 0 ? min2(one, all / threads) : one;
+}
+
 /* What is left after count_stage. */
 static void count_rest(const StageNow *w, StageCost *c)
 {
 	const PlanStage *s = w->stage;
 	const Machine *m = w->machine;
+	const MachineCosts *costs = w->costs;
 	count_parallel(w, c);
 	count_traffic(w, c);
 
 	double issue = m->fma_per_cycle > 0 ? m->fma_per_cycle : 1;
 	double latency = m->fma_latency > 0 ? m->fma_latency : 4;
-	double body = max2(c->operations / issue, c->loads * LOAD_CYCLES);
-	body = max2(body, c->stores);
+	double body = max2(c->operations / issue, c->loads * costs->load);
+	body = max2(body, c->stores * costs->store);
 	if (s->reduce && c->accumulators > 0 && waits_for_sums(s, c))
-		body = max2(body, c->steps / c->accumulators * latency * LATE);
+		body = max2(
+		    body, c->steps / c->accumulators * latency * costs->late);
 	if (m->vector_registers)
 		body += spilling(m, c);
 	count_conflicts(w, c);
-	body = max2(body, c->instructions / ISSUE);
-	body += c->gathers * 0.5 + c->conflicts * 3 + (s->reduce ? 0 : BACK);
+	body = max2(body, c->instructions / costs->issue);
+	/* where a reduction waits for its sums there is time for the branch back */
+	body += c->gathers * costs->gather + c->conflicts * costs->conflict +
+	    (s->reduce ? 0 : costs->loop_back);
 	double compute = body * c->body_runs * part_made(s, c) +
-	    starting(s, c) + count_outside(s, c) / issue +
+	    starting(s, costs, c) + count_outside(s, c) / issue +
 	    c->results * combining(s, c) + odd_steps(w, c);
-	double l2 = c->traffic[0] / 32, l3 = c->traffic[1] / 12,
-	       memory = c->traffic[2] / 5;
+	double l2 = c->traffic[0] / costs->l2;
+	double l3 = c->traffic[1] / rate(costs->l3, costs->l3_all, m);
+	double memory =
+	    c->traffic[2] / rate(costs->memory, costs->memory_all, m);
 	double torn = c->torn * c->body_runs * part_made(s, c);
 	double moved = max2(max2(l2, l3), memory);
 	double longest = max2(compute, moved);
-	c->cycles = longest + 0.2 * (compute + l2 + l3 + memory - longest);
+	c->cycles = longest +
+	    costs->not_hidden * (compute + l2 + l3 + memory - longest);
 	double waits = max2(longest, moved + torn) - longest;
-	waits += 0.2 * (torn - waits);
+	waits += costs->not_hidden * (torn - waits);
 	c->cycles += waits;
 	double threads = m->threads > 1 ? m->threads : 1;
 	double hertz = (m->clock_ghz > 0 ? m->clock_ghz : 3) * 1e9;
 	c->seconds = c->cycles * c->imbalance / threads / hertz;
 	c->waits = waits * c->imbalance / threads / hertz;
 	if (c->parallel > 1 && threads > 1)
-		c->seconds += 3e-6;
+		c->seconds += costs->team * 1e-6;
 }
 
 void stage_finish(

@@ -3,6 +3,7 @@
 #ifndef SCHEDULE_COST_H
 #define SCHEDULE_COST_H
 
+#include "ir/costs.h"
 #include "schedule/plan/plan.h"
 
 typedef struct {
@@ -13,6 +14,7 @@ typedef struct {
 typedef struct {
 	const PlanStage *stage;
 	const Machine *machine;
+	const MachineCosts *costs; /* the machine's */
 	const int64_t *values;
 	int64_t extent[PLAN_DEPTH];
 	uint32_t runs; /* bit d: loop d has more than one iteration */

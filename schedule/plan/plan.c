@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/costs.h"
 #include "ir/summary.h"
 #include "lib/hash.h"
 
@@ -14,6 +15,7 @@ enum { FEW = 8 }; /* neighbours that are one element */
 typedef struct {
 	Arena *arena;
 	const Nest *nest;
+	const MachineCosts *costs;
 	Tape *tape;
 	PlanStage *stage;
 	/* where variable v stands on the path; -1: not on it */
@@ -573,7 +575,7 @@ static bool visit_body(Expr *e, void *context)
 		w->flops += w->part * op_flops(e->op);
 		w->r->stage->specials += is_special(e->op);
 		add_work(w->r->stage, movers_of(w, e) & ~w->chosen,
-		    expr_weight(e));
+		    costs_expr(w->r->costs, e));
 		add_splats(w, e);
 	}
 	w->branches += e->op == OP_IF && e->type != DT_INDEX &&
@@ -1089,7 +1091,7 @@ static void record_common(Recorder *r, Plan *plan)
 	*latest = number;
 }
 
-static Plan *record(Arena *arena, const Nest *nest)
+static Plan *record(Arena *arena, const Nest *nest, const Machine *machine)
 {
 	assert(nest->inferred);
 	Plan *plan = NEW(arena, Plan);
@@ -1100,7 +1102,10 @@ static Plan *record(Arena *arena, const Nest *nest)
 	    .program_flops = nest->program->flops,
 	    .program_bytes = nest->program->bytes};
 	plan->stages = NEW_N(arena, PlanStage, nest->order.n);
-	Recorder r = {.arena = arena, .nest = nest, .tape = nest->tape};
+	Recorder r = {.arena = arena,
+	    .nest = nest,
+	    .costs = machine_costs(machine),
+	    .tape = nest->tape};
 	r.position = NEW_N(arena, int, nest->vars.n);
 	r.path = NEW_N(arena, int, nest->vars.n);
 	r.owners = NEW_N(arena, int, nest->vars.n);
@@ -1125,9 +1130,9 @@ static Plan *record(Arena *arena, const Nest *nest)
 	return plan;
 }
 
-Plan *plan_record(Arena *arena, const Nest *nest)
+Plan *plan_record(Arena *arena, const Nest *nest, const Machine *machine)
 {
-	Plan *plan = record(arena, nest);
+	Plan *plan = record(arena, nest, machine);
 	plan_settle(plan);
 	plan_assert_sound(plan);
 	return plan;
@@ -1229,10 +1234,10 @@ static uint64_t stage_key(const PlanStage *s)
 	return hash_long(s->zeros, sizeof *s->zeros * (size_t)s->nzeros, key);
 }
 
-Plan *plan_kept(
-    Arena *arena, Arena *scratch, const Nest *nest, StagesKnown *known)
+Plan *plan_kept(Arena *arena, Arena *scratch, const Nest *nest,
+    const Machine *machine, StagesKnown *known)
 {
-	const Plan *plan = record(scratch, nest);
+	const Plan *plan = record(scratch, nest, machine);
 	Plan *copy = arena_memdup(arena, plan, sizeof *plan);
 	Places places = {.arena = arena_new()};
 	copy->arena = arena;

@@ -212,16 +212,16 @@ typedef struct {
 	struct StagesKnown *stages_known; /* of a copy: what it shares */
 } Plan;
 
-/* plan.c */
-Plan *plan_record(Arena *arena, const Nest *nest);
+/* plan.c: of the machine it takes what operations cost. */
+Plan *plan_record(Arena *arena, const Nest *nest, const Machine *machine);
 /* settle.c: what follows from the plan alone, whatever its numbers are. */
 void plan_settle(Plan *plan);
 /* plan_sound.c: asserts what holds of every plan. */
 void plan_assert_sound(const Plan *plan);
 /* plan.c: one that keeps nothing of the nest; on the way it needs `scratch`.  All of
  * one tape share what is known of stages, which is as old as that. */
-Plan *plan_kept(
-    Arena *arena, Arena *scratch, const Nest *nest, struct StagesKnown *known);
+Plan *plan_kept(Arena *arena, Arena *scratch, const Nest *nest,
+    const Machine *machine, struct StagesKnown *known);
 
 /* features.c: one row; values[] is the tape evaluated for a candidate. */
 void plan_features(

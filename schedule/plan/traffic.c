@@ -77,22 +77,21 @@ double part_differing(
  * anywhere.  So rows a multiple of a page apart share few of the sets. */
 enum { PAGE = 4096, PAGE_LINES = 64, PAGE_LINE = PAGE / PAGE_LINES };
 
-/* The hardware brings ahead what it sees to be a row, of so many rows in turn.
- * What is read of more of them, so little of each, waits for each line. */
-enum { STREAMS = 32, SHORT_ROW = 256, WAITING = 3 };
-
-/* It stops at the end of a page: where a row ends and the next one in turn is in
- * another page, one of many, a sum of it waits for as long as so many bytes take.
- * Of what is used more often there is enough to do meanwhile. */
-enum { ROW_BEGINS = 1024, ROW_MOST = 4, USED_FEW = 8 };
-
-/* Lines come in pairs.  A core waits for so few lines at once that those which
- * nothing brings ahead take twice the time, where only one of each pair is read. */
-enum { LONE_ROWS = 64, LONE = 2 };
-
-/* Pages whose addresses are known at once: of more of them, what is in the second
- * cache is found no sooner than what is in the last. */
-enum { PAGES = 1536 };
+/* The hardware brings ahead what it sees to be a row, of so many rows in turn
+ * (`streams`).  What is read of more of them, so little of each (`short_row`), waits
+ * for each line.
+ *
+ * It stops at the end of a page: where a row ends and the next one in turn is in
+ * another page, one of many, a sum of it waits for as long as so many bytes take
+ * (`row_begins`).  Of what is used more often there is enough to do meanwhile.
+ *
+ * Lines come in pairs.  A core waits for so few lines at once (`lone_rows`) that those
+ * which nothing brings ahead take twice the time, where only one of each pair is read
+ * (`lone`).
+ *
+ * Of more pages than those whose addresses are known at once (`pages`), what is in the
+ * second cache is found no sooner than what is in the last. */
+enum { USED_FEW = 8 };
 
 static uint64_t moved_by(uint64_t lines, int64_t bytes)
 {
@@ -125,7 +124,8 @@ static int64_t read_of_row(const StageNow *w, const PlanAccess *a, int64_t *off)
 	double rows = 1;
 	int64_t row = a->bytes, all = row;
 	uint32_t loops = a->write ? 0 : access_now(w, a)->moves;
-	while (loops && rows <= STREAMS) {
+	const MachineCosts *costs = w->costs;
+	while (loops && rows <= costs->streams) {
 		int d = last_loop(&loops);
 		*off = access_now(w, a)->step[d] * a->bytes;
 		if (*off == all && rows * (double)row >= (double)all) {
@@ -133,18 +133,18 @@ static int64_t read_of_row(const StageNow *w, const PlanAccess *a, int64_t *off)
 			rows = 1;
 		}
 		all += (w->extent[d] - 1) * *off;
-		if (*off > row + SHORT_ROW)
+		if ((double)*off > (double)row + costs->short_row)
 			rows *= (double)w->extent[d];
 		else
 			row += (w->extent[d] - 1) * *off;
 	}
-	return rows > STREAMS ? row : 0;
+	return rows > costs->streams ? row : 0;
 }
 
 static bool is_waiting(const StageNow *w, const PlanAccess *a)
 {
 	int64_t off, row = read_of_row(w, a, &off);
-	return row && row <= SHORT_ROW;
+	return row && (double)row <= w->costs->short_row;
 }
 
 /* The times that a byte takes, with what its row waits for at first, where so
@@ -155,8 +155,10 @@ static double begin_rows(
 	int64_t off, row = read_of_row(w, a, &off);
 	bool few = w->stage->reduce &&
 	    (double)w->stage->points <= USED_FEW * elements;
-	return few && row && off >= PAGE
-	    ? 1 + min2(ROW_MOST, (double)ROW_BEGINS / (double)row) : 1;
+	return few && row && (double)off >= w->costs->page ? 1 +
+		min2(w->costs->row_begins_most,
+		    w->costs->row_begins / (double)row)
+							   : 1;
 }
 
 /* Is one line read of each of many rows in turn?  Rows that do not begin at lines
@@ -165,8 +167,9 @@ static bool is_lone(const StageNow *w, const PlanAccess *a)
 {
 	const AccessNow *now = access_now(w, a);
 	int64_t rows = 1, row = a->bytes, line = w->machine->line_bytes;
+	double most = w->costs->lone_rows;
 	uint32_t loops = a->write ? 0 : now->moves;
-	while (loops && rows <= LONE_ROWS && row <= line) {
+	while (loops && (double)rows <= most && row <= line) {
 		int d = last_loop(&loops);
 		int64_t step = now->step[d] * a->bytes;
 		step = step < 0 ? -step : step;
@@ -177,7 +180,7 @@ static bool is_lone(const StageNow *w, const PlanAccess *a)
 		else
 			row += (w->extent[d] - 1) * step;
 	}
-	return rows > LONE_ROWS && row <= line;
+	return (double)rows > most && row <= line;
 }
 
 /* Of loops that run only, each by its number among these: bytes that an access,
@@ -204,18 +207,17 @@ typedef struct {
 	double share, pages; /* of the lines, what it takes of each */
 } Sets;
 
-static void sets_grow(Sets *sets, int64_t step, int64_t n)
+static void sets_grow(Sets *sets, double page, int64_t step, int64_t n)
 {
 	if (step && ~sets->lines) {
 		sets->lines = repeated(sets->lines, step, n);
 		sets->share = (double)PAGE_LINES /
 		    __builtin_popcountll(sets->lines);
 	}
-	if (step >= PAGE)
+	if ((double)step >= page)
 		sets->pages *= (double)n;
 	else
-		sets->pages += (double)((n - 1) * step) * (1.0 / PAGE) *
-		    sets->pages;
+		sets->pages += (double)((n - 1) * step) / page * sets->pages;
 }
 
 /* Of reads that move alike, the bytes of their hull, or of each on its own. */
@@ -250,7 +252,8 @@ static void add_region(const StageNow *w, const PlanAccess *a, Footprint *f)
 			if (a->likes > 1)
 				reach_grow(a, w->values, d, w->extent[d], &all);
 			int64_t step = llabs(now->step[d]) * a->bytes;
-			sets_grow(&sets, now->step[d] * a->bytes, w->extent[d]);
+			sets_grow(&sets, w->costs->page,
+			    now->step[d] * a->bytes, w->extent[d]);
 			if ((double)step < line)
 				row += (double)(step * (w->extent[d] - 1));
 		}
@@ -259,7 +262,8 @@ static void add_region(const StageNow *w, const PlanAccess *a, Footprint *f)
 		f->taken[j] += r->bytes[j] * sets.share;
 		f->pages[j] += sets.pages;
 	}
-	r->begins = sets.pages > PAGES ? begin_rows(w, a, one.elements) : 1;
+	r->begins =
+	    sets.pages > w->costs->pages ? begin_rows(w, a, one.elements) : 1;
 }
 
 /* How often the j-th of the loops that run starts. */
@@ -281,7 +285,7 @@ static bool is_left(const StageNow *w, const PlanAccess *a,
  * time its body starts, or is there: from the run before if all that the program
  * reads and writes fits, from a stage before this one in the same iteration, from
  * the last iteration if it stays and the loop does not move it, or moves it by
- * less than it is long.  What is waited for counts WAITING times but for the
+ * less than it is long.  What is waited for counts `waiting` times but for the
  * first. */
 static double fits_traffic(const StageNow *w, const StageCost *c,
     const Footprint *f, const double *taken, bool stays, double size)
@@ -305,11 +309,11 @@ static double fits_traffic(const StageNow *w, const StageCost *c,
 			bytes = min2(bytes, r->bytes[j - 1] * once);
 		sum += stays ? bytes * r->begins : bytes;
 		if (r->lone && stays)
-			sum += (LONE - 1) * bytes;
+			sum += (w->costs->lone - 1) * bytes;
 		if (r->waiting && stays)
 			waiting += bytes - (moved ? r->bytes[0] : 0);
 	}
-	return sum + (WAITING - 1) * max2(waiting, 0);
+	return sum + (w->costs->waiting - 1) * max2(waiting, 0);
 }
 
 /* The first cache is too small for much to stay beside what streams past it, and
@@ -319,6 +323,7 @@ void count_traffic(const StageNow *w, StageCost *c)
 {
 	const PlanStage *s = w->stage;
 	const Machine *m = w->machine;
+	const MachineCosts *costs = w->costs;
 	Footprint f;
 	f.n = 0;
 	memset(f.touched, 0, sizeof f.touched);
@@ -328,14 +333,14 @@ void count_traffic(const StageNow *w, StageCost *c)
 		if (is_region(s, i))
 			add_region(w, &s->accesses[i], &f);
 	c->traffic[0] = fits_traffic(
-	    w, c, &f, f.taken, false, (double)m->l1_bytes * 0.75);
+	    w, c, &f, f.taken, false, (double)m->l1_bytes * costs->cache_used);
 	for (int j = 0; j <= w->nrunning; j++)
 		f.taken[j] = max2(f.taken[j],
-		    f.pages[j] * ((double)m->l2_bytes / PAGES));
+		    f.pages[j] * ((double)m->l2_bytes / costs->pages));
 	c->traffic[1] = fits_traffic(
-	    w, c, &f, f.taken, true, (double)m->l2_bytes * 0.75);
+	    w, c, &f, f.taken, true, (double)m->l2_bytes * costs->cache_used);
 	c->traffic[2] = fits_traffic(
-	    w, c, &f, f.touched, true, (double)m->l3_bytes * 0.75);
+	    w, c, &f, f.touched, true, (double)m->l3_bytes * costs->cache_used);
 	for (int d = s->nloops, j = w->nrunning; d >= 0; d--) {
 		j -= d < s->nloops && w->runs >> d & 1;
 		c->touched[d] = f.touched[j];

@@ -209,7 +209,7 @@ static Plan *plan_of(Arena *arena, const Operator *o, const Trial *t,
 	    ? schedule_nest(arena, program, machine, trace, &error) : NULL;
 	if (!nest)
 		fail(o->name, error.text);
-	Plan *plan = plan_record(arena, nest);
+	Plan *plan = plan_record(arena, nest, machine);
 	*values = NEW_N(arena, int64_t, tape_size(plan->tape));
 	tape_eval(plan->tape, NULL, *values);
 	return plan;

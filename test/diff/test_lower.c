@@ -711,7 +711,7 @@ static void test_padding(void **state)
 		assert_int_equal(multiplications(p, l,
 				     lowercheck_data(arena, p, &rng)),
 		    rows * 3 * 5);
-		Plan *plan = plan_record(arena, nest);
+		Plan *plan = plan_record(arena, nest, &target->machine);
 		int64_t *values = NEW_N(arena, int64_t, tape_size(nest->tape));
 		tape_eval(nest->tape, NULL, values);
 		StageCost cost;

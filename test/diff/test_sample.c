@@ -112,7 +112,7 @@ static bool assemble(Sample *s, bool nvrtc, CudaUseVec *uses)
 /* Launches of the plan and of the lowered form come in one order. */
 static void compare_registers(Sample *s, const CudaUseVec *uses)
 {
-	Plan *plan = plan_record(s->arena, s->nest);
+	Plan *plan = plan_record(s->arena, s->nest, &s->target->machine);
 	int64_t *values = NEW_N(s->arena, int64_t, tape_size(plan->tape));
 	LaunchCost cost;
 	int first = 0, i = 0;

@@ -506,7 +506,7 @@ static void check_candidate(
 	if (!lowered)
 		fail_msg("%s", error.text);
 	run(arena, p, lowered, &stats, counts);
-	Plan *plan = plan_record(arena, nest);
+	Plan *plan = plan_record(arena, nest, &test_machine);
 	int64_t *values = NEW_N(arena, int64_t, tape_size(plan->tape));
 	StageCost *costs = NEW_N(arena, StageCost, plan->nstages);
 	tape_eval(plan->tape, NULL, values);

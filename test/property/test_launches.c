@@ -66,7 +66,7 @@ static void check_candidate(Arena *arena, const Program *program,
 	Lowered *lowered = nest ? lower(arena, nest, machine, &error) : NULL;
 	if (!lowered)
 		fail_msg("%s: %s", program->symbol, error.text);
-	Plan *plan = plan_record(arena, nest);
+	Plan *plan = plan_record(arena, nest, machine);
 	int64_t *values = NEW_N(arena, int64_t, tape_size(plan->tape));
 	LaunchCost c;
 	int n = 0;
@@ -268,7 +268,7 @@ static bool check_sectors(Arena *arena, const Program *p, Space *space,
 	Lowered *lowered = nest ? lower(arena, nest, machine, &error) : NULL;
 	if (!lowered)
 		fail_msg("%s: %s", p->symbol, error.text);
-	Plan *plan = plan_record(arena, nest);
+	Plan *plan = plan_record(arena, nest, machine);
 	int64_t *values = NEW_N(arena, int64_t, tape_size(plan->tape));
 	LaunchCost cost;
 	double asked = 0;

@@ -73,7 +73,7 @@ static void check_features(Space *space, const Candidate *c, const Nest *nest,
     const Machine *machine, const char *name)
 {
 	float planned[FEATURES], extracted[FEATURES];
-	Plan *plan = plan_record(nest->arena, nest);
+	Plan *plan = plan_record(nest->arena, nest, machine);
 	int64_t *values =
 	    NEW_N(nest->arena, int64_t, tape_size(plan->tape));
 	tape_eval(plan->tape, NULL, values);
@@ -328,7 +328,7 @@ static void test_many_stages(void **state)
 	program_complete(arena, program);
 	Nest *nest =
 	    schedule_nest(arena, program, &machines[0], NULL, &error);
-	Plan *plan = plan_record(arena, nest);
+	Plan *plan = plan_record(arena, nest, &machines[0]);
 	int64_t *values = NEW_N(arena, int64_t, tape_size(plan->tape));
 	float small[FEATURES], large[FEATURES];
 	(void)state;

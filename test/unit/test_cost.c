@@ -32,7 +32,7 @@ static StageCost cost_and_seconds(Arena *arena, const Program *p, int threads,
 	    arena, p, &m, schedule_steps(arena, schedule), &error);
 	if (!nest)
 		fail_msg("%s", error.text);
-	Plan *plan = plan_record(arena, nest);
+	Plan *plan = plan_record(arena, nest, &m);
 	int64_t *values = NEW_N(arena, int64_t, tape_size(nest->tape));
 	tape_eval(nest->tape, NULL, values);
 	StageCost cost;

@@ -31,7 +31,7 @@ static Plan *plan_of(const Program *p, const Machine *m, const char *trace,
 	    arena, p, m, schedule_steps(arena, trace), &error);
 	if (!nest)
 		fail_msg("%s", error.text);
-	Plan *plan = plan_record(arena, nest);
+	Plan *plan = plan_record(arena, nest, m);
 	*values = NEW_N(arena, int64_t, tape_size(plan->tape));
 	tape_eval(plan->tape, NULL, *values);
 	return plan;
@@ -224,7 +224,7 @@ static LaunchCost first_of(int m, int n, int k, const Machine *machine)
 	    arena, p, machine, space_trace(arena, space, &c), &error);
 	if (!nest)
 		fail_msg("%s", error.text);
-	Plan *plan = plan_record(arena, nest);
+	Plan *plan = plan_record(arena, nest, machine);
 	int64_t *values = NEW_N(arena, int64_t, tape_size(plan->tape));
 	LaunchCost cost;
 	tape_eval(plan->tape, NULL, values);

@@ -1341,7 +1341,7 @@ static void test_many_loops(void **state)
 	(void)state;
 	if (!nest)
 		fail_msg("%s", error.text);
-	assert_true(plan_record(arena, nest)->nstages > 0);
+	assert_true(plan_record(arena, nest, &test_machine)->nstages > 0);
 	assert_null(split_often(arena, 1025, &error));
 	assert_non_null(strstr(error.text,
 	    "step 1025, l1024, m1024 = split(l1023, [_, 1]): the block would "

@@ -39,7 +39,7 @@ static double nest_seconds(
 		seconds += nest_seconds(arena, nest->parts[i], machine);
 	if (nest->nparts)
 		return seconds;
-	Plan *plan = plan_record(arena, nest);
+	Plan *plan = plan_record(arena, nest, machine);
 	int64_t *values = NEW_N(arena, int64_t, tape_size(plan->tape));
 	tape_eval(plan->tape, NULL, values);
 	return plan_seconds(plan, machine, values);
