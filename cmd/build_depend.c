@@ -46,6 +46,9 @@ static Status put_needed(OutputPlan *plan, Buf *out, Error *error)
 	if (build->kernel.model)
 		FORWARD_IF_ERROR(
 		    put_needed_name(out, build->kernel.model, error));
+	const char *machine = machine_asked(build->kernel.machine);
+	if (machine && strcmp(machine, "-"))
+		FORWARD_IF_ERROR(put_needed_name(out, machine, error));
 	TextVec stores = {0};
 	kernels_stores(plan->arena, &build->kernel, &stores);
 	for (int i = 0; i < stores.n; i++)

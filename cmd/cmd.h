@@ -101,6 +101,8 @@ typedef struct {
 int options_parse(const Verb *verb, void *options, int argc, char **argv);
 void options_free(const Verb *verb, void *options);
 void options_help(const Verb *verb);
+/* "60s", "2m", "1h", "500ms", "60": seconds; -1 if it is none of these. */
+double time_parse(const char *text);
 
 /* --- what is printed ---------------------------------------------------------- */
 
@@ -159,5 +161,16 @@ json_t *json_buffer(const Buffer *buffer);
 const char *program_label(Arena *arena, const Program *program);
 /* --target as given, else TUNEC_TARGET; NULL if neither is. */
 const char *target_asked(const char *given);
+/* --machine as given, else TUNEC_MACHINE; NULL if neither is. */
+const char *machine_asked(const char *given);
+/* The row in that file, which is NULL where none was asked for; it lives in the
+ * arena. */
+Status machine_row(
+    Arena *arena, const char *given, const CostsFile **out, Error *error);
+/* Gives it to a target, where there is one. */
+Status machine_take(Target *target, const CostsFile *row, Error *error);
+#define MACHINE_HELP                                                           \
+	"foresee times by the row in FILE, as tunec target --measure\n"        \
+	"writes it (default: $TUNEC_MACHINE, or the CPU's of the table)"
 
 #endif

@@ -19,6 +19,7 @@ struct Making {
 	const KernelOptions *options;
 	Target *target; /* NULL: to be chosen for each operator */
 	Target *host;   /* NULL until asked for */
+	const CostsFile *row; /* of --machine; NULL: the table's */
 	Stores stores;
 	Model *model;	  /* of --transfer; NULL: none, or not read yet */
 	char *trace_text; /* of --trace; NULL until read */
@@ -46,6 +47,9 @@ static bool needs_records(const KernelOptions *options)
 static Status open_target(Making *m, Error *error)
 {
 	const char *text = target_asked(m->options->target);
+	if (needs_records(m->options)) /* else nothing is foreseen */
+		FORWARD_IF_ERROR(
+		    machine_row(m->kept, m->options->machine, &m->row, error));
 	if (!text)
 		return STATUS_OK;
 	m->target = measure_target(m->kept, text, error);
@@ -383,6 +387,7 @@ static Status choose_target(Making *m, Kernel *k, Error *error)
 	}
 	if (!k->target)
 		return error->status;
+	FORWARD_IF_ERROR(machine_take(k->target, m->row, error));
 	if (!k->groups || k->target != host)
 		k->groups =
 		    groups_of(m->arena, k->program, &k->target->machine);

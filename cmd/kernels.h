@@ -15,6 +15,7 @@ typedef struct {
 	const char *trace;    /* file; NULL: none */
 	const char *schedule; /* name; NULL: none */
 	const char *threads;  /* "none" or NULL */
+	const char *machine; /* file; NULL: TUNEC_MACHINE, or the table's row */
 	const char *model;    /* file: what ranks where there is no record */
 	TextList db;          /* layers; empty: TUNEC_DB, or tunec.db */
 	bool frozen;          /* a record is needed */
@@ -31,6 +32,8 @@ typedef struct {
 	    NULL, "use this trace, text or JSON, instead of a record"},        \
 	{"schedule", 0, OPTION_TEXT, offsetof(Struct, kernel.schedule),        \
 	    "NAME", NULL, "use this named trace of the spec"},                 \
+	{"machine", 0, OPTION_TEXT, offsetof(Struct, kernel.machine), "FILE",  \
+	    NULL, MACHINE_HELP},                                               \
 	{"threads", 0, OPTION_TEXT, offsetof(Struct, kernel.threads), "none",  \
 	    NULL, "none: a kernel without OpenMP"}
 

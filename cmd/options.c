@@ -3,6 +3,7 @@
  * operands anywhere, -- before operands that begin with a dash.  Words such as
  * -MD, which compilers made common, are why this is not getopt_long. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,6 +273,25 @@ void options_free(const Verb *verb, void *options)
 {
 	each_option(verb, free_list, options);
 	free(options);
+}
+
+/* --- values ----------------------------------------------------------------- */
+
+double time_parse(const char *text)
+{
+	static const struct {
+		const char *unit;
+		double seconds;
+	} units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"min", 60},
+	    {"h", 3600}};
+	char *end;
+	double n = strtod(text, &end);
+	if (end == text || !(n >= 0) || isinf(n))
+		return -1;
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (!strcmp(end, units[i].unit))
+			return n * units[i].seconds;
+	return -1;
 }
 
 /* --- help ------------------------------------------------------------------- */

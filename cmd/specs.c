@@ -214,8 +214,35 @@ const char *program_label(Arena *arena, const Program *p)
 	    : p->name;
 }
 
+static const char *asked(const char *given, const char *variable)
+{
+	const char *preset = getenv(variable);
+	return given ? given : preset && *preset ? preset : NULL;
+}
+
 const char *target_asked(const char *given)
 {
-	const char *preset = getenv("TUNEC_TARGET");
-	return given ? given : preset && *preset ? preset : NULL;
+	return asked(given, "TUNEC_TARGET");
+}
+
+const char *machine_asked(const char *given)
+{
+	return asked(given, "TUNEC_MACHINE");
+}
+
+Status machine_row(
+    Arena *arena, const char *given, const CostsFile **out, Error *error)
+{
+	const char *file = machine_asked(given);
+	*out = NULL;
+	if (!file)
+		return STATUS_OK;
+	CostsFile *row = NEW(arena, CostsFile);
+	*out = row;
+	return costs_read(file, row, error);
+}
+
+Status machine_take(Target *target, const CostsFile *row, Error *error)
+{
+	return row ? target_use_costs(target, row, error) : STATUS_OK;
 }

@@ -43,6 +43,10 @@ static int check_apart(const OutputPlan *plan)
 	if (kernel->model)
 		vec_push(
 		    plan->arena, &inputs, (Input){kernel->model, "the model"});
+	if (machine_asked(kernel->machine))
+		vec_push(plan->arena, &inputs,
+		    (Input){
+			machine_asked(kernel->machine), "the machine's row"});
 	return outputs_apart(plan->arena, &paths, &inputs);
 }
 

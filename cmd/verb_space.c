@@ -9,7 +9,7 @@
 
 typedef struct {
 	Common common;
-	const char *target;
+	const char *target, *machine;
 	bool list;
 	int64_t sample, seed;
 } SpaceVerb;
@@ -274,10 +274,12 @@ static int space_run(void *options, int n, char **operands)
 	Arena *arena = arena_new();
 	Error error = {0};
 	const char *asked = target_asked(v->target);
-	Spaces spaces = {
-	    v, measure_target(arena, asked ? asked : "host", &error)};
+	const CostsFile *row;
+	Target *target = measure_target(arena, asked ? asked : "host", &error);
+	Spaces spaces = {v, target};
 	int code;
-	if (spaces.target) {
+	if (target && !machine_row(arena, v->machine, &row, &error) &&
+	    !machine_take(target, row, &error)) {
 		code = specs_each(&v->common, n, operands, space_one, &spaces);
 	} else {
 		say_error("%s", error.text);
@@ -290,6 +292,8 @@ static int space_run(void *options, int n, char **operands)
 static const Option options[] = {
     {"target", 0, OPTION_TEXT, offsetof(SpaceVerb, target), "TARGET", NULL,
 	"for which machine (default: $TUNEC_TARGET, or host)"},
+    {"machine", 0, OPTION_TEXT, offsetof(SpaceVerb, machine), "FILE", NULL,
+	MACHINE_HELP},
     {"list", 0, OPTION_FLAG, offsetof(SpaceVerb, list), NULL, NULL,
 	"count the legal ones too, however many there are"},
     {"sample", 0, OPTION_INT, offsetof(SpaceVerb, sample), "N", "0",

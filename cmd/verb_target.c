@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "cmd/cmd.h"
+#include "cmd/target_verb.h"
 #include "tuner/model/kind.h"
 #include "codegen/codegen.h"
 #include "codegen/cuda/cuda.h"
@@ -16,17 +16,23 @@
 #include "tuner/measure/measure.h"
 #include "tuner/tuner.h"
 
-typedef struct {
-	Common common;
-	bool print, cpus;
-} TargetOptions;
-
 static const Option options[] = {
     {"print", 0, OPTION_FLAG, offsetof(TargetOptions, print), NULL, NULL,
 	"print only the canonical text, for a Makefile"},
     {"cpus", 0, OPTION_FLAG, offsetof(TargetOptions, cpus), NULL, NULL,
 	"list the names that -mcpu= takes, of this machine's\n"
 	"architecture or that of TARGET"},
+    {"row", 0, OPTION_FLAG, offsetof(TargetOptions, row), NULL, NULL,
+	"print what code costs there, as --machine takes it"},
+    {"machine", 0, OPTION_TEXT, offsetof(TargetOptions, machine), "FILE", NULL,
+	"with --row: as the row in FILE has it\n"
+	"(default: $TUNEC_MACHINE, or the CPU's of the table)"},
+    {"measure", 0, OPTION_FLAG, offsetof(TargetOptions, measure), NULL, NULL,
+	"measure what code costs on this machine, and print that row"},
+    {"time", 0, OPTION_TEXT, offsetof(TargetOptions, time), "TIME", "60s",
+	"with --measure: what is not measured by then stays as it was"},
+    {NULL, 'o', OPTION_TEXT, offsetof(TargetOptions, output), "FILE", NULL,
+	"with --measure: write the row into FILE"},
     {0}};
 
 /* A kind of target or a module: whether it works, and its version or why not.
@@ -373,13 +379,16 @@ static int target_run(void *values, int n, char **operands)
 {
 	const TargetOptions *o = values;
 	Arena *arena = arena_new();
-	int code = n  ? EXIT_DONE
-	    : o->cpus ? show_cpus(arena, o, "host")
-		      : show_machine(arena, o);
-	for (int i = 0; i < n; i++)
+	int code = o->measure ? measure_row(arena, o, n)
+	    : n		      ? EXIT_DONE
+	    : o->cpus	      ? show_cpus(arena, o, "host")
+	    : o->row	      ? show_row(arena, o, "host")
+			      : show_machine(arena, o);
+	for (int i = 0; i < n && !o->measure; i++)
 		code = exit_worse(code,
-		    o->cpus ? show_cpus(arena, o, operands[i])
-			    : show_target(arena, o, operands[i]));
+		    o->cpus	 ? show_cpus(arena, o, operands[i])
+			: o->row ? show_row(arena, o, operands[i])
+				 : show_target(arena, o, operands[i]));
 	arena_free(arena);
 	return code;
 }

@@ -13,8 +13,9 @@
 typedef struct {
 	Common common;
 	const char *trials, *time, *until, *target, *measure, *scheduler;
-	const char *trace;
+	const char *trace, *machine;
 	const char *schedule;
+	const CostsFile *row; /* of --machine; NULL: the table's */
 #define GUIDE(name, argument, preset, words, help) const char *guide_##name;
 #include "tuner/tune/guide.def"
 #undef GUIDE
@@ -39,24 +40,6 @@ static void on_signal(int number)
 }
 
 /* --- options --------------------------------------------------------------- */
-
-/* "60s", "2m", "1h", "500ms", "60": seconds; -1 if it is none of these. */
-static double parse_time(const char *text)
-{
-	static const struct {
-		const char *unit;
-		double seconds;
-	} units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"min", 60},
-	    {"h", 3600}};
-	char *end;
-	double n = strtod(text, &end);
-	if (end == text || !(n >= 0) || isinf(n))
-		return -1;
-	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-		if (!strcmp(end, units[i].unit))
-			return n * units[i].seconds;
-	return -1;
-}
 
 static bool parse_trials(const char *text, int64_t *out)
 {
@@ -171,6 +154,7 @@ static const TuneSetting *settings_of(Arena *arena, const TuneVerb *v)
 #undef GUIDE
 	    {"scheduler", v->scheduler},
 	    {"transfer", transfer_words(arena, &v->transfer)},
+	    {"machine", v->row ? v->row->name : "table"},
 	    {v->until ? "until" : NULL, v->until}, {0}};
 	return arena_memdup(arena, all, sizeof all);
 }
@@ -197,7 +181,7 @@ static int read_options(Arena *arena, const TuneVerb *v, TuneOptions *o)
 	if (v->trials && !parse_trials(v->trials, &o->trials))
 		return say_usage(
 		    "tune", "--trials takes a number, not '%s'", v->trials);
-	if (v->time && (o->time_s = parse_time(v->time)) < 0)
+	if (v->time && (o->time_s = time_parse(v->time)) < 0)
 		return say_usage("tune",
 		    "--time takes a time such as 60s or 2m, not '%s'",
 		    v->time);
@@ -230,7 +214,7 @@ static Target *open_target(Arena *arena, const TuneVerb *v,
 {
 	const char *asked = target_asked(v->target);
 	Target *t = measure_target(arena, asked ? asked : "host", error);
-	if (!t)
+	if (!t || machine_take(t, v->row, error))
 		return NULL;
 	if (t->kind == TARGET_C)
 		error_set(error, STATUS_UNSUPPORTED,
@@ -328,7 +312,8 @@ static int read_schedules(
 static int read_given(const TuneVerb *v, TuneRun *run)
 {
 	Common quiet = v->common;
-	KernelOptions best = {.target = run->target->text, .db = v->db};
+	KernelOptions best = {
+	    .target = run->target->text, .machine = v->machine, .db = v->db};
 	KernelOptions given = {
 	    .target = run->target->text, .trace = v->trace};
 	quiet.quiet = true;
@@ -390,8 +375,8 @@ static bool is_static(Arena *arena, const TuneVerb *v, const TuneOptions *o,
 	char why[512];
 	const char *asked = target_asked(v->target);
 	t->target = asked ? target_parse(arena, asked, &error) : NULL;
-	if (!t->target || t->target->kind != TARGET_CUDA || o->replay_db ||
-	    o->measure.machine != MACHINE_REAL ||
+	if (!t->target || t->target->kind != TARGET_CUDA || v->row ||
+	    o->replay_db || o->measure.machine != MACHINE_REAL ||
 	    measure_can(t->target, false, why, sizeof why))
 		return false;
 	t->why = arena_strdup(arena, why);
@@ -431,15 +416,25 @@ static int run_tuning(Arena *arena, const TuneVerb *v, const TuneOptions *o,
 	return code;
 }
 
+static int read_row(Arena *arena, TuneVerb *v)
+{
+	Error error = {0};
+	if (machine_row(arena, v->machine, &v->row, &error))
+		say_error("%s", error.text);
+	return exit_of_status(error.status);
+}
+
 static int tune_run(void *options, int n, char **operands)
 {
-	const TuneVerb *v = options;
+	TuneVerb *v = options;
 	Arena *arena = arena_new();
 	ProgramVec programs = {0};
 	TuneOptions o;
 	StaticTune looked;
 	double start_s = measure_now();
-	int code = read_options(arena, v, &o);
+	int code = read_row(arena, v);
+	if (!code)
+		code = read_options(arena, v, &o);
 	if (code == EXIT_DONE && o.replay_db)
 		code = check_replay(arena, v, o.replay_db);
 	if (code == EXIT_DONE)
@@ -503,6 +498,8 @@ static const Option options[] = {
     {"measure", 0, OPTION_TEXT, offsetof(TuneVerb, measure), "HOW", "run",
 	"run on this machine; simulate: a deterministic machine\n"
 	"in its place; replay:STORE: what a store measured"},
+    {"machine", 0, OPTION_TEXT, offsetof(TuneVerb, machine), "FILE", NULL,
+	MACHINE_HELP},
     {"seed", 0, OPTION_INT, offsetof(TuneVerb, seed), "N", "1",
 	"of the search, and of the inputs"},
     {"cold", 0, OPTION_FLAG, offsetof(TuneVerb, cold), NULL, NULL,

@@ -15,6 +15,7 @@
 #ifndef CODEGEN_CODEGEN_H
 #define CODEGEN_CODEGEN_H
 
+#include "ir/costs.h"
 #include "ir/ir.h"
 
 /* --- targets ------------------------------------------------------------- */
@@ -42,6 +43,9 @@ typedef struct {
  * "hip -arch=gfx90a". */
 Target *target_parse(Arena *arena, const char *text, Error *error);
 Target *target_host(Arena *arena, Error *error);
+/* The row of a file (ir/costs.h) in place of the table's; it has to outlive the
+ * target.  STATUS_INPUT where it is of other CPUs. */
+Status target_use_costs(Target *target, const CostsFile *row, Error *error);
 /* Can this machine run code for the target (triple and features)? */
 bool target_runs_here(const Target *target);
 /* The same, and why not. */

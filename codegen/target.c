@@ -433,6 +433,35 @@ Target *target_parse(Arena *arena, const char *text, Error *error)
 	return target_finish(arena, t);
 }
 
+static const char *family_of(const char *cpu)
+{
+	for (int i = 0; i < cpu_count(); i++)
+		if (!strcmp(cpu_at(i)->name, cpu))
+			return cpu_at(i)->family;
+	return NULL;
+}
+
+Status target_use_costs(Target *target, const CostsFile *row, Error *error)
+{
+	const char *own = target->machine.family;
+	const char *family = family_of(row->cpu);
+	if (!family)
+		return error_set(error, STATUS_INPUT,
+		    "%.300s: no CPU '%s' is known whose row this is", row->file,
+		    row->cpu);
+	if (!own)
+		return error_set(error, STATUS_INPUT,
+		    "%.300s: a row of a CPU (%s) says nothing of target '%s'",
+		    row->file, row->cpu, target->text);
+	if (strcmp(own, family))
+		return error_set(error, STATUS_INPUT,
+		    "%.300s: the row is of %s, of family %s; target '%s' is of "
+		    "family %s",
+		    row->file, row->cpu, family, target->text, own);
+	target->machine.costs = &row->costs;
+	return STATUS_OK;
+}
+
 /* --- this machine --------------------------------------------------------- */
 
 /* Attributes "+x" outside of the table cannot be told here. */

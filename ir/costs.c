@@ -38,14 +38,6 @@ static const struct {
 };
 enum { NFIELDS = sizeof fields / sizeof *fields };
 
-/* Of functions. */
-static const double op_least = 0.1, op_most = 10000;
-
-static double *field_of(MachineCosts *costs, int i)
-{
-	return (double *)((char *)costs + fields[i].offset);
-}
-
 const MachineCosts *costs_of_family(const char *family, const char **as)
 {
 	int i = 0;
@@ -92,6 +84,35 @@ static const char *op_key(Op op)
 	return op_kind(op) == OPKIND_FUNCTION ? op_name(op) : NULL;
 }
 
+static const double op_least = 0.1, op_most = 10000;
+
+int costs_key(const char *key, CostKey *out)
+{
+	for (int i = 0; i < NFIELDS; i++) {
+		if (strcmp(fields[i].name, key))
+			continue;
+		*out = (CostKey){
+		    fields[i].offset, fields[i].least, fields[i].most};
+		return i;
+	}
+	for (Op op = 0; op < OP_COUNT; op++) {
+		if (!op_key(op) || strcmp(op_key(op), key))
+			continue;
+		*out =
+		    (CostKey){offsetof(MachineCosts, op) + op * sizeof(double),
+			op_least, op_most};
+		return NFIELDS + (int)op;
+	}
+	return -1;
+}
+
+const char *costs_key_name(int number)
+{
+	assert(number >= 0 && number < COSTS_KEYS);
+	return number < NFIELDS ? fields[number].name
+				: op_key((Op)(number - NFIELDS));
+}
+
 /* With the digits that read back as the same. */
 static void put_number(Buf *out, const char *key, double value)
 {
@@ -105,10 +126,10 @@ static void put_number(Buf *out, const char *key, double value)
 /* The numbers alone, as they count. */
 static void put_numbers(Buf *out, const MachineCosts *costs, bool helps)
 {
-	MachineCosts copy = *costs;
 	for (int i = 0; i < NFIELDS; i++) {
 		size_t begin = out->size;
-		put_number(out, fields[i].name, *field_of(&copy, i));
+		put_number(out, fields[i].name,
+		    *(const double *)((const char *)costs + fields[i].offset));
 		if (helps)
 			buf_printf(out, "%*s# %s: %s",
 			    (int)(begin + 24 > out->size
@@ -150,8 +171,7 @@ typedef struct {
 	const char *file;
 	int line;
 	CostsFile *out;
-	bool version, cpu;
-	bool field[NFIELDS], op[OP_COUNT]; /* that there were */
+	bool version, cpu, seen[COSTS_KEYS];
 	Error *error;
 } Reading;
 
@@ -228,21 +248,13 @@ static Status read_pair(Reading *r, const char *key, const char *value)
 		FORWARD_IF_ERROR(take_once(r, key, &r->cpu));
 		return read_cpu(r, value);
 	}
-	for (int i = 0; i < NFIELDS; i++) {
-		if (strcmp(fields[i].name, key))
-			continue;
-		FORWARD_IF_ERROR(take_once(r, key, &r->field[i]));
-		return read_number(r, key, value, fields[i].least,
-		    fields[i].most, field_of(&r->out->costs, i));
-	}
-	for (Op op = 0; op < OP_COUNT; op++) {
-		if (!op_key(op) || strcmp(op_key(op), key))
-			continue;
-		FORWARD_IF_ERROR(take_once(r, key, &r->op[op]));
-		return read_number(
-		    r, key, value, op_least, op_most, &r->out->costs.op[op]);
-	}
-	return refuse(r, "unknown key '%.40s'", key);
+	CostKey found;
+	int number = costs_key(key, &found);
+	if (number < 0)
+		return refuse(r, "unknown key '%.40s'", key);
+	FORWARD_IF_ERROR(take_once(r, key, &r->seen[number]));
+	return read_number(r, key, value, found.least, found.most,
+	    costs_at(&r->out->costs, &found));
 }
 
 /* "key value   # comment" */
@@ -254,14 +266,16 @@ static Status read_line(Reading *r, char *line)
 	if (!*key)
 		return STATUS_OK;
 	char *end = key + strcspn(key, blank);
-	char *value = end + strspn(end, blank);
+	char *value = *end ? end + 1 : end;
+	*end = 0;
+	value += strspn(value, blank);
 	if (!*value)
 		return refuse(r, "'%.40s' has no value", key);
 	char *rest = value + strcspn(value, blank);
 	if (rest[strspn(rest, blank)])
 		return refuse(r, "'%.40s' is behind the value of its line",
 		    rest + strspn(rest, blank));
-	*end = *rest = 0;
+	*rest = 0;
 	return read_pair(r, key, value);
 }
 
@@ -298,7 +312,7 @@ Status costs_parse(const char *file, const char *text, size_t size,
 	if (!r.cpu)
 		return refuse(&r, "'cpu' is missing");
 	for (int i = 0; i < NFIELDS; i++)
-		if (!r.field[i])
+		if (!r.seen[i])
 			return refuse(&r, "'%s' is missing", fields[i].name);
 	costs_name(out->cpu, &out->costs, out->name);
 	return STATUS_OK;

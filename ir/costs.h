@@ -11,6 +11,8 @@
 #ifndef IR_COSTS_H
 #define IR_COSTS_H
 
+#include <stddef.h>
+
 #include "ir/expr.h"
 #include "lib/buf.h"
 #include "lib/status.h"
@@ -28,6 +30,28 @@ const MachineCosts *costs_of_family(const char *family, const char **as);
 /* What an operation costs, in multiplications of vectors. */
 double costs_op(const MachineCosts *costs, Op op);
 double costs_expr(const MachineCosts *costs, const Expr *e);
+
+enum {
+	COSTS_KEYS = OP_COUNT
+#define COST(name, unit, least, most, help) +1
+#include "ir/costs.def"
+#undef COST
+};
+
+/* A key of a file: where its number is, between which ends. */
+typedef struct {
+	size_t offset;
+	double least, most;
+} CostKey;
+/* Its number, below COSTS_KEYS; -1: there is none. */
+int costs_key(const char *key, CostKey *out);
+/* NULL: a row does not say it. */
+const char *costs_key_name(int number);
+
+static inline double *costs_at(MachineCosts *costs, const CostKey *key)
+{
+	return (double *)((char *)costs + key->offset);
+}
 
 /* --- files ------------------------------------------------------------------- */
 

@@ -845,7 +845,7 @@ static void count_body(const StageNow *w, StageCost *c)
 	count_computed(w, &b, c);
 	for (int i = 0; i < s->naccesses; i++)
 		count_access(w, i, &b, c);
-	c->gathers += b.narrow * (w->costs->narrow_store / w->costs->gather);
+	c->narrow = b.narrow;
 	if (is_masked(s, w->values, c))
 		c->operations += c->stores * MASK;
 	if (c->results > 0)
@@ -1207,8 +1207,8 @@ static void count_rest(const StageNow *w, StageCost *c)
 	count_conflicts(w, c);
 	body = max2(body, c->instructions / costs->issue);
 	/* where a reduction waits for its sums there is time for the branch back */
-	body += c->gathers * costs->gather + c->conflicts * costs->conflict +
-	    (s->reduce ? 0 : costs->loop_back);
+	body += c->gathers * costs->gather + c->narrow * costs->narrow_store +
+	    c->conflicts * costs->conflict + (s->reduce ? 0 : costs->loop_back);
 	double compute = body * c->body_runs * part_made(s, c) +
 	    starting(s, costs, c) + count_outside(s, c) / issue +
 	    c->results * combining(s, c) + odd_steps(w, c);
@@ -1225,7 +1225,8 @@ static void count_rest(const StageNow *w, StageCost *c)
 	waits += costs->not_hidden * (torn - waits);
 	c->cycles += waits;
 	double threads = m->threads > 1 ? m->threads : 1;
-	double hertz = (m->clock_ghz > 0 ? m->clock_ghz : 3) * 1e9;
+	double ghz = costs->clock > 0 ? costs->clock : m->clock_ghz;
+	double hertz = (ghz > 0 ? ghz : 3) * 1e9;
 	c->seconds = c->cycles * c->imbalance / threads / hertz;
 	c->waits = waits * c->imbalance / threads / hertz;
 	if (c->parallel > 1 && threads > 1)

@@ -254,6 +254,8 @@ typedef struct {
 	double loads, stores;  /* vector or scalar instructions a body */
 	double instructions;   /* of the body, with the loop's own */
 	double gathers;        /* loads and stores of less than a vector */
+	double narrow;	       /* of these stores, as many as parts of a line
+				  are stored whose rest comes later */
 	double torn; /* cycles that a body's stores wait: rows in turn */
 	double waits;	       /* seconds of these, in `seconds` */
 	double conflicts;      /* loads that lie a multiple of a way apart */

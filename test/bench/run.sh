@@ -17,7 +17,7 @@ set -u
 cd "$(dirname "$0")/../.."
 export BUILD=${BUILD:-build} LC_ALL=C
 export TUNEC_MODULES=$PWD/$BUILD
-unset TUNEC_DB TUNEC_TARGET
+unset TUNEC_DB TUNEC_TARGET TUNEC_MACHINE
 exec 9>"$BUILD/.bench"
 flock 9
 programs=$BUILD/test/bench

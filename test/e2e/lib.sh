@@ -5,7 +5,7 @@ root=$PWD
 workloads=$root/workloads
 tmp=$(mktemp -d)
 trap 'chmod -R u+w "$tmp"; rm -rf "$tmp"' EXIT
-unset TUNEC_DB TUNEC_TARGET
+unset TUNEC_DB TUNEC_TARGET TUNEC_MACHINE
 # Leaks are looked for in test programs: of some 400 runs of tunec on a loaded
 # machine, LeakSanitizer itself failed in two.
 export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0 # for LD_PRELOAD

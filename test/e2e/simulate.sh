@@ -62,7 +62,7 @@ ok the-first-by-the-analytic-model-alone grep -q \
 	'"correlation":null,"recall":null,"analytic":[0-9.-]*},{.*"correlation":[0-9.-]*,' \
 	batches.jsonl
 ok settings-are-in-the-mark grep -q '"kind":"run-start".*"settings":{"search":"sa",'\
-'"model":"linear",.*"epsilon":"0.05","scheduler":"gradient","transfer":"auto","until":"1%"}' \
+'"model":"linear",.*"epsilon":"0.05","scheduler":"gradient","transfer":"auto","machine":"table","until":"1%"}' \
 	batches.jsonl
 # A product with few decisions: the space ends before the budget does.
 sed 's/name: mm/name: tiny/; s/M: 33, N: 40, K: 29/M: 1, N: 2, K: 1/' \

@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 build=$PWD/${BUILD:-build}
 export TUNEC="$build/tunec" TUNEC_MODULES="$build"
-unset TUNEC_DB TUNEC_TARGET MAKEFLAGS MFLAGS MAKELEVEL
+unset TUNEC_DB TUNEC_TARGET TUNEC_MACHINE MAKEFLAGS MFLAGS MAKELEVEL
 mkdir -p "$build/demo"
 cp -p demo/Makefile demo/demo.c workloads/conv2d.yaml "$build/demo"
 cd "$build/demo"

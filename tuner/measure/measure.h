@@ -18,6 +18,7 @@
  *     measure_simulate.c  a deterministic machine in place of this one
  *     peak.c            the machine's peak
  *     plausible.c       what a kernel takes at least
+ *     measure_costs.c   what code costs: a row of numbers for the analytic model
  *
  * The driver itself runs no generated code. */
 #ifndef TUNER_MEASURE_H
@@ -186,6 +187,26 @@ const char *measure_past_peak(const Program *program);
  * programs; 0 if simulated.  It is measured where it never was, or `again`. */
 Status measure_copy(
     Measurer *m, bool again, double *bytes_per_s, Error *error);
+
+/* measure_costs.c: the row of this machine, by kernels of microkernels.def. */
+typedef struct {
+	const Target *one, *all; /* this machine by one thread, and by all */
+	double time_s; /* what is not measured by then stays as it was */
+	/* Is told each number, what its kernel took, and what the model foresees
+	 * by the least and the most that the number can be; NaN: the time does
+	 * not tell it, or there is none.  May be NULL. */
+	void (*told)(const char *key, double time_s, const double foreseen_s[2],
+	    double value);
+	void (*say)(const char *trouble);
+	volatile const int *interrupted;
+} CostsRun;
+typedef struct {
+	MachineCosts costs;    /* those of `one` where nothing was told */
+	double peak;	       /* FLOP/s by one thread */
+	bool told[COSTS_KEYS]; /* by number of a key */
+} CostsMeasured;
+/* Forks: before the process has threads. */
+Status measure_costs(const CostsRun *run, CostsMeasured *out, Error *error);
 
 /* As target_parse, but `opencl` alone is of the first device that is here. */
 Target *measure_target(Arena *arena, const char *text, Error *error);

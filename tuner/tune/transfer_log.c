@@ -57,8 +57,10 @@ static Reading *reading_of(Reader *r, const Line *line)
 	    json_string_value(json_object_get(line->json, "op_text"));
 	Reading reading = {.past = {.name = name}};
 	Past *p = &reading.past;
-	p->target = target_parse(
-	    r->arena, arena_strdup(r->arena, line->target), &ignored);
+	p->target = !strcmp(line->target, r->transfer->target->text)
+	    ? r->transfer->target /* with its row */
+	    : target_parse(
+		  r->arena, arena_strdup(r->arena, line->target), &ignored);
 	if (p->target && text && r->readings.n < OPERATORS_MOST &&
 	    p->target->machine.gpu == r->transfer->target->machine.gpu)
 		p->program =
