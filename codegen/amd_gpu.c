@@ -1,4 +1,5 @@
 #include "codegen/amd_gpu.h"
+#include "ir/costs.h"
 
 #include <string.h>
 
@@ -43,6 +44,7 @@ void amd_gpu_machine(const AmdGpu *gpu, Machine *machine)
 {
 	*machine = (Machine){
 	    .gpu = true,
+	    .gpu_costs = gpu_costs_of_family("amd"),
 	    .no_libm = true,
 	    .threads = 1,
 	    .fma = true,

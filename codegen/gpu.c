@@ -1,4 +1,5 @@
 #include "codegen/gpu.h"
+#include "ir/costs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,7 @@ void gpu_machine(const Gpu *gpu, Machine *machine)
 	int capability = atoi(gpu->arch + strlen("sm_"));
 	*machine = (Machine){
 	    .gpu = true,
+	    .gpu_costs = gpu_costs_of_family("nvidia"),
 	    .no_libm = true,
 	    .threads = 1,
 	    .fma = true,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "codegen/cpu.h"
+#include "ir/costs.h"
 
 static const OpenclClass devices[] = {
 #define DEVICE(name, vectors, cpu, group, local, wave, units, fma, threads,    \
@@ -55,6 +56,7 @@ static void gpu_device(const OpenclClass *d, Machine *m)
 {
 	*m = (Machine){
 	    .gpu = true,
+	    .gpu_costs = gpu_costs_of_family("opencl"),
 	    .threads = 1,
 	    .fma = true,
 	    .fma_per_cycle = d->fma,

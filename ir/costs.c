@@ -55,6 +55,37 @@ const MachineCosts *machine_costs(const Machine *machine)
 	return machine->costs ? machine->costs : &rows[0].costs;
 }
 
+/* --- of GPUs ------------------------------------------------------------------ */
+
+static const struct {
+	const char *family, *as;
+	GpuCosts costs;
+} gpu_rows[] = {
+#define COSTS(name, ...)   {.family = name, .costs = {__VA_ARGS__}},
+#define COSTS_AS(name, of) {.family = name, .as = of},
+#include "ir/gpu_costs.def"
+#undef COSTS
+#undef COSTS_AS
+};
+enum { NGPU_ROWS = sizeof gpu_rows / sizeof *gpu_rows };
+
+const GpuCosts *gpu_costs_of_family(const char *family)
+{
+	for (int i = 0; i < NGPU_ROWS; i++)
+		if (!strcmp(gpu_rows[i].family, family))
+			return gpu_rows[i].as
+			    ? gpu_costs_of_family(gpu_rows[i].as)
+			    : &gpu_rows[i].costs;
+	return NULL;
+}
+
+const GpuCosts *machine_gpu_costs(const Machine *machine)
+{
+	return machine->gpu_costs ? machine->gpu_costs : &gpu_rows[0].costs;
+}
+
+/* --- operations ----------------------------------------------------------------- */
+
 double costs_op(const MachineCosts *costs, Op op)
 {
 	assert(op < OP_COUNT);

@@ -31,6 +31,15 @@ const MachineCosts *costs_of_family(const char *family, const char **as);
 double costs_op(const MachineCosts *costs, Op op);
 double costs_expr(const MachineCosts *costs, const Expr *e);
 
+/* Of GPUs (ir/gpu_costs.def); none is measured, and no file has them. */
+typedef struct GpuCosts {
+#define GPU_COST(name, unit, help) double name;
+#include "ir/gpu_costs.def"
+#undef GPU_COST
+} GpuCosts;
+/* NULL: there is none. */
+const GpuCosts *gpu_costs_of_family(const char *family);
+
 enum {
 	COSTS_KEYS = OP_COUNT
 #define COST(name, unit, least, most, help) +1

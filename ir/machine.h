@@ -73,6 +73,9 @@ typedef struct {
 	int l2_gb_per_s, memory_gb_per_s;
 	int l1_ns, l2_ns, memory_ns; /* until what is loaded is there */
 	int launch_ns;          /* between a kernel and the next */
+	const struct GpuCosts
+	    *gpu_costs;		/* what code costs; NULL: the first row
+					     of ir/gpu_costs.def */
 	bool async_copies;      /* to shared memory, past the registers */
 	bool warpgroups;        /* four warps multiply what a block shares
 				   (ir/warpgroups.def) */
@@ -81,6 +84,7 @@ typedef struct {
 
 /* costs.c: never NULL. */
 const struct MachineCosts *machine_costs(const Machine *machine);
+const struct GpuCosts *machine_gpu_costs(const Machine *machine);
 
 /* occupancy.c: how many blocks a processor of a GPU runs at once. */
 typedef struct {

@@ -11,9 +11,6 @@
 
 enum { ROW = FRAGMENT_ROW, ROWS = 8, WORD = 4 };
 
-/* Of a warpgroup: cycles until a product begins, and until its sums may be used. */
-enum { GROUP_LATENCY = 60 };
-
 /* Loops of a fragment: a row's, a column's, steps'; then those of the threads that
  * it is made by. */
 static uint32_t fragment_loops(const PlanStage *s)
@@ -100,7 +97,7 @@ static double columns_of(const StageNow *now)
 double group_cycles(const StageNow *now, double rate)
 {
 	const Intrinsic *in = now->stage->fragment;
-	return GROUP_LATENCY +
+	return machine_gpu_costs(now->machine)->group +
 	    GROUP_ROWS * columns_of(now) * in->terms / rate;
 }
 

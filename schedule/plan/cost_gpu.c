@@ -20,24 +20,11 @@
 /* A thread's widest load; buffers of a launch that are looked at. */
 enum { VECTOR_BYTES = 16, LAUNCH_BUFFERS = 16 };
 
-/* Iterations that compilers unroll, whose loads are under way together. */
-enum { TOGETHER = 4 };
-
 /* Of a condition in a body; of a digit of an index that is divided each time. */
 enum { BRANCH_INSTRUCTIONS = 10, DIGIT_INSTRUCTIONS = 10 };
 
-/* Instructions of a loop, and to begin a thread; cycles to begin a block, until the
- * next may begin, for a barrier, for a thread's exchange with another one, for a
- * warp's product. */
-enum { LOOP_INSTRUCTIONS = 3, BEGIN_INSTRUCTIONS = 20, BLOCK_CYCLES = 300,
-	BLOCK_EACH = 64, BARRIER_CYCLES = 30, EXCHANGE_CYCLES = 30,
-	FRAGMENT_CYCLES = 18 };
-
-/* Of what does not limit, so much is not hidden. */
-#define NOT_HIDDEN 0.2
-
-/* Of the rate in the data sheet. */
-#define MEMORY_RATE 0.9
+/* Instructions of a loop, and to begin a thread. */
+enum { LOOP_INSTRUCTIONS = 3, BEGIN_INSTRUCTIONS = 20 };
 
 /* A stage of the launch with all that is asked more than once. */
 typedef struct {
@@ -57,6 +44,7 @@ typedef struct {
 /* A launch as it adds up. */
 typedef struct {
 	const Machine *machine;
+	const GpuCosts *costs; /* the machine's */
 	const int64_t *values;
 	LaunchCost *cost;
 	Shape shape;          /* the most of all stages */
@@ -512,7 +500,7 @@ static void add_exchanges(Launch *l, const Part *p)
 	    (between > 1 ? 2 + 2 * log2(between) : 0);
 	c->waiting += starts *
 	    (log2(within) + (between > 1 ? 1 + log2(between) : 0)) *
-	    EXCHANGE_CYCLES;
+	    l->costs->exchange;
 	c->barriers += between > 1 ? starts : 0;
 	c->issue += p->warps * starts * sums * instructions /
 	    max2(m->issue_per_cycle, 1);
@@ -529,7 +517,7 @@ static void add_waiting(Launch *l, const Part *p, double missed)
 	double own = p->runs / p->begins;
 	bool alone = s->branches > 0 && p->looped;
 	double rounds =
-	    p->begins * ceil(own / (alone ? 1 : TOGETHER) - 1e-9);
+	    p->begins * ceil(own / (alone ? 1 : l->costs->together) - 1e-9);
 	double ahead = steps_ahead(l, s);
 	bool global = is_read(s, SCOPE_GLOBAL);
 	if (ahead > 0) {
@@ -559,7 +547,7 @@ static double chain_of(const Launch *l, const Part *p, uint32_t steps)
 		return p->copies / group_work(p->now.stage, l->values) *
 		    group_cycles(&p->now, fma_rate(l->machine, s));
 	return is_fragment(l->machine, s)
-	    ? n / s->fragment->terms * FRAGMENT_CYCLES
+	    ? n / s->fragment->terms * l->costs->fragment
 	    : n * l->machine->fma_latency;
 }
 
@@ -642,11 +630,11 @@ static double together(const Launch *l, double blocks)
 		work = max2(work, units[i]);
 		sum += units[i];
 	}
-	work += NOT_HIDDEN * (sum - work) + BLOCK_EACH;
+	work += l->costs->not_hidden * (sum - work) + l->costs->block_each;
 	double all = blocks * work;
 	double most = max2(all,
 	    max2(c->ahead, c->waiting + max2(own_cycles(l, work), c->chain)));
-	return most + NOT_HIDDEN * max2(0, all + c->waiting - most);
+	return most + l->costs->not_hidden * max2(0, all + c->waiting - most);
 }
 
 static void set_seconds(Launch *l)
@@ -659,7 +647,7 @@ static void set_seconds(Launch *l)
 	    ? min2(1, c->from_memory / c->from_l2) : 0;
 	double beyond = m->l2_ns + missing * max2(0, m->memory_ns - m->l2_ns);
 	c->barriers += l->fills;
-	c->waiting += BLOCK_CYCLES + c->barriers * BARRIER_CYCLES +
+	c->waiting += l->costs->block + c->barriers * l->costs->barrier +
 	    (l->from_l1 * m->l1_ns + l->from_beyond * beyond) * ghz;
 	c->ahead = (l->ahead_l1 * m->l1_ns + l->ahead_beyond * beyond) * ghz;
 	double slots = c->resident * processors;
@@ -669,15 +657,16 @@ static void set_seconds(Launch *l)
 		cycles += together(l, ceil(rest / processors));
 	const double parts[] = {cycles / ghz * 1e-9,
 	    m->l2_gb_per_s > 0 ? c->from_l2 / m->l2_gb_per_s * 1e-9 : 0,
-	    m->memory_gb_per_s > 0
-		? c->from_memory / (m->memory_gb_per_s * MEMORY_RATE) * 1e-9
-		: 0};
+	    m->memory_gb_per_s > 0 ? c->from_memory /
+		    (m->memory_gb_per_s * l->costs->memory_rate) * 1e-9
+				   : 0};
 	double most = 0, sum = 0;
 	for (int i = 0; i < 3; i++) {
 		most = max2(most, parts[i]);
 		sum += parts[i];
 	}
-	c->seconds = most + NOT_HIDDEN * (sum - most) + m->launch_ns * 1e-9;
+	c->seconds =
+	    most + l->costs->not_hidden * (sum - most) + m->launch_ns * 1e-9;
 	c->sectors = l->touches > 0 ? l->sectors / l->touches : 0;
 	c->turns = l->shared_touches > 0 ? l->turns / l->shared_touches : 0;
 }
@@ -698,6 +687,7 @@ static void launch_cost(const Plan *plan, const Machine *machine,
 {
 	Needs needs = launch_needs(plan, machine, values, first);
 	Launch l = {.machine = machine,
+	    .costs = machine_gpu_costs(machine),
 	    .values = values,
 	    .cost = c,
 	    .shape = needs.shape};
