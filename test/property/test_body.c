@@ -449,7 +449,7 @@ static void check_candidate(Check *c, const Program *p, const Trace *trace)
 			fail_msg("%s: %s", c->name, error.text);
 		return;
 	}
-	Plan *plan = plan_record(c->arena, c->nest);
+	Plan *plan = plan_record(c->arena, c->nest, c->machine);
 	int64_t *values = NEW_N(c->arena, int64_t, tape_size(plan->tape));
 	tape_eval(plan->tape, NULL, values);
 	c->plan = plan;
