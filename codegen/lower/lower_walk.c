@@ -22,13 +22,10 @@ int64_t loop_extent(const Lower *l, int var)
 bool loop_at_compile_time(const Lower *l, int var)
 {
 	const Var *v = &l->nest->vars.at[var];
-	int64_t extent = loop_extent(l, var);
-	if (loop_is_bound(v->kind)) /* is around what blocks share */
-		return false;
-	if (v->kind == LOOP_UNROLL || v->kind == LOOP_VECTOR || extent == 1)
-		return true;
-	return v->kind == LOOP_SERIAL && v->unroll_limit != HANDLE_NONE &&
-	    extent <= tape_value(l->nest->tape, v->unroll_limit);
+	int64_t limit = v->unroll_limit == HANDLE_NONE
+	    ? 0
+	    : tape_value(l->nest->tape, v->unroll_limit);
+	return body_in_code(v->kind, loop_extent(l, var), limit);
 }
 
 static void walk(Lower *l, int stage, int pos, Phase phase);

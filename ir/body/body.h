@@ -7,7 +7,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ir/loop.h"
 #include "ir/machine.h"
+
+/* Is a loop repeated in code, or a vector?  `limit`: it is where it has so many
+ * iterations at most.  Bound loops are around what blocks share. */
+static inline bool body_in_code(LoopKind kind, int64_t extent, int64_t limit)
+{
+	return kind == LOOP_UNROLL || kind == LOOP_VECTOR ||
+	    (kind == LOOP_SERIAL && extent <= limit) ||
+	    (extent == 1 && !loop_is_bound(kind));
+}
 
 /* A loop of a stage. */
 typedef struct {

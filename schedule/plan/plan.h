@@ -295,7 +295,8 @@ static inline uint32_t loops_in_code(
 	uint32_t code = stage->repeated;
 	for (uint32_t rest = stage->limited; rest; rest &= rest - 1) {
 		const PlanLoop *l = &stage->loops[__builtin_ctz(rest)];
-		if (values[l->extent] <= values[l->unroll_limit])
+		if (body_in_code(LOOP_SERIAL, values[l->extent],
+			values[l->unroll_limit]))
 			code |= rest & -rest;
 	}
 	return code;
