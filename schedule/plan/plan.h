@@ -288,15 +288,18 @@ typedef struct {
 void stage_counts(const PlanStage *stage, const Machine *machine,
     const int64_t *values, BodyCounts *counts);
 
-/* Those that are repeated in code, or vectors. */
+/* Those that are repeated in code, or vectors.  Digits of a piece of a fused loop
+ * follow each other, and are repeated where the piece is. */
 static inline uint32_t loops_in_code(
     const PlanStage *stage, const int64_t *values)
 {
 	uint32_t code = stage->repeated;
+	int64_t n = 0;
 	for (uint32_t rest = stage->limited; rest; rest &= rest - 1) {
 		const PlanLoop *l = &stage->loops[__builtin_ctz(rest)];
-		if (body_in_code(LOOP_SERIAL, values[l->extent],
-			values[l->unroll_limit]))
+		if (l->iterations != HANDLE_NONE)
+			n = values[l->iterations];
+		if (body_in_code(LOOP_SERIAL, n, values[l->unroll_limit]))
 			code |= rest & -rest;
 	}
 	return code;

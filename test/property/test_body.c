@@ -23,8 +23,7 @@
  *   - gathered: machines without gathers load lanes one by one, as splats;
  *   - stores, scattered: rows that are left over by groups of a power of two;
  *   - sums: where phases are apart some of a tile's are not in a loop;
- *   - of a GPU, loads and stores: a loop over digits is unrolled by its own
- *     iterations, not by those of each digit. */
+ *   - loads of a GPU: windows of neighbours in code are loaded once for all. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +56,7 @@ typedef struct {
 /* At least so many of a hundred are equal: of CPUs, of GPUs. */
 static const int least[2][QUANTITIES] = {
     {87, 93, 65, 40, 75, 94, 85},
-    {76, 76, 100, 100, 100, 93, 95},
+    {86, 89, 100, 100, 100, 93, 95},
 };
 
 typedef struct {
