@@ -218,6 +218,12 @@ refuse(const Reading *r, const char *format, ...)
 	    r->file, r->line, what);
 }
 
+static Status refuse_beginning(const Reading *r)
+{
+	return refuse(r, "the file does not begin with 'tunec-machine %d'",
+	    COSTS_VERSION);
+}
+
 static Status read_number(const Reading *r, const char *key, const char *text,
     double least, double most, double *value)
 {
@@ -238,10 +244,7 @@ static Status read_header(Reading *r, const char *key, const char *value)
 	char *end;
 	long version = strtol(value, &end, 10);
 	if (strcmp(key, "tunec-machine"))
-		return refuse(r,
-		    "the file does not begin with 'tunec-machine "
-		    "%d'",
-		    COSTS_VERSION);
+		return refuse_beginning(r);
 	if (end == value || *end || version != COSTS_VERSION)
 		return refuse(r,
 		    "version '%.40s' of a machine's row; this "
@@ -336,10 +339,7 @@ Status costs_parse(const char *file, const char *text, size_t size,
 		    COSTS_FILE_MOST >> 10);
 	FORWARD_IF_ERROR(read_lines(&r, text, size));
 	if (!r.version)
-		return refuse(&r,
-		    "the file does not begin with 'tunec-machine "
-		    "%d'",
-		    COSTS_VERSION);
+		return refuse_beginning(&r);
 	if (!r.cpu)
 		return refuse(&r, "'cpu' is missing");
 	for (int i = 0; i < NFIELDS; i++)
