@@ -17,9 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schedule/plan/plan.h"
 #include "schedule/schedule.h"
-#include "tuner/measure/measure.h"
+#include "tuner/measure/measure_internal.h"
 
 typedef struct {
 	const char *key;
@@ -46,6 +45,8 @@ typedef struct {
 	const Target *target;
 	const Program *program;
 	const Trace *trace;
+	const Nest *nest; /* of both; NULL: the trace does not apply, which
+			     it does on any CPU */
 	double end_s;
 } Micro;
 
@@ -71,6 +72,7 @@ static Status make_program(Micro *m, const Microkernel *k, Error *error)
 {
 	Buf text = {0};
 	Diag diag = {0};
+	Error ignored = {0};
 	Source *source = NEW(m->arena, Source);
 	buf_puts(&text, "tunec: 1\nname: micro\n");
 	put_sizes(m, &text);
@@ -92,6 +94,9 @@ static Status make_program(Micro *m, const Microkernel *k, Error *error)
 	if (!m->program || !m->trace)
 		error_set(error, STATUS_INTERNAL, "%.900s",
 		    buf_text(&diag.text));
+	else
+		m->nest = schedule_nest(m->arena, m->program,
+		    &m->target->machine, m->trace, &ignored);
 	buf_free(&text);
 	diag_free(&diag);
 	return m->program && m->trace ? STATUS_OK : error->status;
@@ -179,25 +184,15 @@ static Status measure_kernel(Micro *m, double *time_s, Error *error)
 
 /* --- its number ----------------------------------------------------------------- */
 
-/* Seconds by the row so far with this number; infinite where the trace does not
- * apply, which it does on any CPU. */
+/* Seconds by the row so far with this number. */
 static double foreseen(const Micro *m, const CostKey *key, double value)
 {
 	Arena *arena = arena_new();
-	Error ignored = {0};
 	MachineCosts costs = m->out->costs;
 	Machine machine = m->target->machine;
-	double seconds = INFINITY;
 	*costs_at(&costs, key) = value;
 	machine.costs = &costs;
-	Nest *nest =
-	    schedule_nest(arena, m->program, &machine, m->trace, &ignored);
-	if (nest) {
-		Plan *plan = plan_record(arena, nest, &machine);
-		int64_t *values = NEW_N(arena, int64_t, tape_size(plan->tape));
-		tape_eval(plan->tape, NULL, values);
-		seconds = plan_seconds(plan, &machine, values);
-	}
+	double seconds = simulate_nest_seconds(arena, m->nest, &machine);
 	arena_free(arena);
 	return seconds;
 }
@@ -243,7 +238,7 @@ static Status measure_one(
 	m->target = target;
 	FORWARD_IF_ERROR(make_program(m, k, error));
 	FORWARD_IF_ERROR(measure_kernel(m, &time_s, error));
-	if (time_s > 0)
+	if (time_s > 0 && m->nest)
 		value = told(m, &key, time_s, foreseen_s);
 	if (!isnan(value))
 		keep(m, k->key, value);

@@ -290,7 +290,9 @@ Lowered *peak_lowered(Arena *arena, const Program *program,
 Lowered *copy_lowered(Arena *arena, const Target *target, int threads,
     int64_t bytes, int64_t *elements);
 
-/* measure_simulate.c */
+/* measure_simulate.c; what the analytic model foresees for a nest with numbers. */
+double simulate_nest_seconds(
+    Arena *arena, const Nest *nest, const Machine *machine);
 double simulate_seconds(const Program *program, const Target *target,
     const Trace *trace, uint64_t seed, Error *error);
 

@@ -31,12 +31,13 @@ static double effects(
 	return product;
 }
 
-static double nest_seconds(
+double simulate_nest_seconds(
     Arena *arena, const Nest *nest, const Machine *machine)
 {
 	double seconds = 0;
 	for (int i = 0; i < nest->nparts; i++)
-		seconds += nest_seconds(arena, nest->parts[i], machine);
+		seconds +=
+		    simulate_nest_seconds(arena, nest->parts[i], machine);
 	if (nest->nparts)
 		return seconds;
 	Plan *plan = plan_record(arena, nest, machine);
@@ -53,7 +54,7 @@ double simulate_seconds(const Program *program, const Target *target,
 	Nest *nest =
 	    schedule_nest(arena, program, &target->machine, trace, error);
 	if (nest) {
-		seconds = nest_seconds(arena, nest, &target->machine);
+		seconds = simulate_nest_seconds(arena, nest, &target->machine);
 		if (trace)
 			seconds *= effects(arena, program, trace, seed);
 	}
