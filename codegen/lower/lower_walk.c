@@ -1266,7 +1266,7 @@ static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 	    .across = across,
 	    .results = n,
 	    .copies = copies,
-	    .temps = NEW_N(l->arena, int, n *copies * sharing->n),
+	    .temps = NEW_N(l->arena, int, sharing->n *n *copies),
 	    .totals = NEW_N(l->arena, Value, n * sharing->n)};
 	for (int i = 0; i < sharing->n; i++)
 		start_sums(l, sharing->at[i], lanes,

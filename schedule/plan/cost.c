@@ -19,9 +19,6 @@ enum { BRANCH_OPERATIONS = 4 };
 /* Those of a loop itself. */
 enum { LOOP_INSTRUCTIONS = 3 };
 
-/* Operations that a shuffle of two vectors takes the time of. */
-enum { SHUFFLE = 2 };
-
 /* What a reduction reads of fewer bytes than a word is converted: a vector at
  * once, and what is the same for all lanes before it is in all of them. */
 enum { WORD = 4, CONVERT_ONE = 3 };
