@@ -14,8 +14,8 @@ static const char *row_notes(Arena *arena, const char *family)
 {
 	const char *as;
 	costs_of_family(family, &as);
-	return as ? arena_printf(arena,
-		  "# nobody has measured family %s: as %s\n", family, as)
+	return as ? arena_printf(arena, "# family %s, with the numbers of %s\n",
+			family, as)
 		  : arena_printf(arena, "# family %s\n", family);
 }
 
