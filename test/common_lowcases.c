@@ -1,4 +1,5 @@
 #include "test/common_lowcases.h"
+#include "test/common_tier.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -781,12 +782,6 @@ static void other_cases(LowCaseMaker *m)
 			lowcase_binary(m, o, type, 8);
 }
 
-bool lowcase_long_tier(void)
-{
-	const char *tier = getenv("TIER");
-	return tier && !strcmp(tier, "long");
-}
-
 /* 1, and of the wider ones in turn one, or in the long tier two. */
 static int widths(LowCaseMaker *m, int out[3])
 {
@@ -794,7 +789,7 @@ static int widths(LowCaseMaker *m, int out[3])
 	out[0] = 1;
 	out[1] = all[m->next_width++ % 6];
 	out[2] = all[m->next_width++ % 6];
-	return lowcase_long_tier() ? 3 : 2;
+	return tier_is_long() ? 3 : 2;
 }
 
 static void typed_cases(LowCaseMaker *m, DType type, int lanes)

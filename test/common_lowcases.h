@@ -54,7 +54,6 @@ void lowcase_widened_cases(LowCaseMaker *m);
 /* Bits of bytes that are made wide, read as often. */
 void lowcase_wide_bits(LowCaseMaker *m, DType from, int lanes, int times);
 void lowcase_byte_cases(LowCaseMaker *m);
-bool lowcase_long_tier(void); /* TIER=long: at more widths */
 void lowcase_all_cases(LowCaseMaker *m);
 void lowcase_scalar_cases(LowCaseMaker *m);
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "ir/spec/spec.h"
+#include "test/common_tier.h"
 
 enum { MAX_DEFINES = 8 };
 
@@ -80,8 +81,7 @@ void workload_check(int number, const char *target, Rng *rng, int quick,
 	Arena *arena = arena_new();
 	Error error = {0};
 	Candidate c;
-	const char *tier = getenv("TIER");
-	int samples = tier && !strcmp(tier, "long") ? longer : quick;
+	int samples = tier_is_long() ? longer : quick;
 	Program *p = workload_load(arena, number);
 	const Target *t = target_parse(arena, target, &error);
 	void **data = lowercheck_data(arena, p, rng);

@@ -24,6 +24,7 @@
 
 #include "ir/spec/spec.h"
 #include "schedule/groups.h"
+#include "test/common_tier.h"
 
 enum { QUICK = 20, LONG = 1000, TRIES = 200 };
 
@@ -199,12 +200,11 @@ static int number(const char *variable, int otherwise)
 /* Each for one target and in one mode of numerics. */
 static void test_random(void **state)
 {
-	const char *tier = getenv("TIER");
 	int first = number("SEED", 0),
 	    n = number("COMPOSITIONS",
-		getenv("SEED")			    ? 1
-		    : tier && !strcmp(tier, "long") ? LONG
-						    : QUICK);
+		getenv("SEED")	     ? 1
+		    : tier_is_long() ? LONG
+				     : QUICK);
 	int errors = 0;
 	(void)state;
 	print_message(

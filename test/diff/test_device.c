@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "codegen/cuda/cuda.h"
+#include "test/common_tier.h"
 #include "tuner/device/device.h"
 
 enum { QUICK = 1, LONG = 8 };
@@ -167,8 +168,7 @@ static void check(Arena *arena, const Program *p, const Trace *trace,
 
 static void check_all(const char *const *targets, int ntargets)
 {
-	const char *tier = getenv("TIER");
-	bool all = tier && !strcmp(tier, "long");
+	bool all = tier_is_long();
 	if (!device)
 		skip();
 	for (int i = 0; i < workload_count(); i += workload_step())

@@ -6,6 +6,7 @@
 #include "test/common_lower.h"
 #include "test/common_program.h"
 #include "test/common_schedule.h"
+#include "test/common_tier.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -452,8 +453,8 @@ static bool trial(const Form *form, int number)
 
 static void test_families(void **state)
 {
-	const char *tier = getenv("TIER"), *seed = getenv("SEED");
-	int n = tier && !strcmp(tier, "long") ? LONG : QUICK;
+	const char *seed = getenv("SEED");
+	int n = tier_is_long() ? LONG : QUICK;
 	(void)state;
 	for (int f = 0; f < FORMS; f++) {
 		int found = 0, first = seed ? atoi(seed) : 0;

@@ -9,6 +9,7 @@
 #include "test/common_lowered.h"
 #include "test/common_program.h"
 #include "test/common_schedule.h"
+#include "test/common_tier.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -298,8 +299,7 @@ static void check(Check *c)
 	    -20, -150, 128, -1075, 1024, 710.47, 90, -0.3, 2, 0.3465735903,
 	    0x1p60, 1.5, 0.1732867951, 0.2, -0.52, 10, 22};
 	try_vectors(c, places, sizeof places / sizeof *places);
-	const char *tier = getenv("TIER");
-	uint32_t step = tier && !strcmp(tier, "long") ? LONG : QUICK;
+	uint32_t step = tier_is_long() ? LONG : QUICK;
 	for (uint64_t bits = 0; bits <= UINT32_MAX; bits += step)
 		try_bits(c, (uint32_t)bits);
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++)

@@ -15,6 +15,7 @@
 #include "lib/sanitize.h"
 #include "test/common_lowered.h"
 #include "test/common_pair.h"
+#include "test/common_tier.h"
 #include "tuner/measure/measure_internal.h"
 
 #include <setjmp.h>
@@ -507,19 +508,12 @@ static int nodes(const LowBody *body)
 	return n;
 }
 
-static bool is_long(void)
-{
-	const char *tier = getenv("TIER");
-
-	return tier && !strcmp(tier, "long");
-}
-
 /* Unrolled so far that compilers would spend the test's time on it: LLVM takes
  * minutes for some blocks of thousands of masked stores. */
 static bool is_large(const Pair *pair)
 {
 	return nodes(&pair->lowered->kernel->body) >
-	    (is_long() ? LARGER : LARGE);
+	    (tier_is_long() ? LARGER : LARGE);
 }
 
 static void leave_out(Batch *b, int seed, const char *why)
@@ -645,7 +639,7 @@ static bool is_some(void)
  * different compilers (c_compiler). */
 static bool goes_through_c(int batch)
 {
-	return is_long() || is_some() || batch % 5 % 4 == 0;
+	return tier_is_long() || is_some() || batch % 5 % 4 == 0;
 }
 
 static void through_compilers(Batch *b)
@@ -945,7 +939,7 @@ static void judge_coverage(const Report *r, int n)
 
 static int wanted_c(int wanted)
 {
-	return is_long() ? wanted : wanted * C_OF_FIVE / 5;
+	return tier_is_long() ? wanted : wanted * C_OF_FIVE / 5;
 }
 
 /* Runs pairs from `first` on until `wanted` went through LLVM and C, or n were
@@ -985,7 +979,7 @@ static int number(const char *variable, int otherwise)
 
 static void test_pairs(void **state)
 {
-	int wanted = is_long() ? LONG : QUICK;
+	int wanted = tier_is_long() ? LONG : QUICK;
 	bool some = is_some();
 	int n = some ? number("PAIRS", 1) : 2 * wanted;
 	Report *total = calloc(1, sizeof *total);

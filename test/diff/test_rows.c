@@ -5,6 +5,7 @@
 #include "test/common_program.h"
 
 #include "schedule/schedule.h"
+#include "test/common_tier.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -335,8 +336,8 @@ static bool trial(int form, int number)
 
 static void test_rows(void **state)
 {
-	const char *tier = getenv("TIER"), *seed = getenv("SEED");
-	int n = tier && !strcmp(tier, "long") ? LONG : QUICK;
+	const char *seed = getenv("SEED");
+	int n = tier_is_long() ? LONG : QUICK;
 	int first = seed ? atoi(seed) : 0;
 	(void)state;
 	for (int f = 0; f < FORMS; f++) {

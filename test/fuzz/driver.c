@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "test/common_tier.h"
 #include "test/fuzz/fuzz.h"
 
 enum { INPUT_MAX = 1 << 16, SECONDS = 10 };
@@ -225,8 +226,7 @@ static int test(uint64_t seed, int rounds)
 
 static int rounds_of_tier(void)
 {
-	const char *tier = getenv("TIER");
-	return tier && !strcmp(tier, "long") ? 100 * fuzz_rounds : fuzz_rounds;
+	return tier_is_long() ? 100 * fuzz_rounds : fuzz_rounds;
 }
 
 int main(int argc, char **argv)

@@ -41,6 +41,7 @@
 #include "ir/spec/spec.h"
 #include "schedule/plan/plan.h"
 #include "test/common_schedule.h"
+#include "test/common_tier.h"
 
 enum { QUICK = 8, LONG = 50 };
 
@@ -534,8 +535,8 @@ static void add_tally(Tally *sum, const Tally *t)
 
 static void test_bodies(void **state)
 {
-	const char *tier = getenv("TIER"), *sample = getenv("SAMPLE");
-	bool longer = tier && !strcmp(tier, "long");
+	const char *sample = getenv("SAMPLE");
+	bool longer = tier_is_long();
 	int samples = sample ? atoi(sample) : longer ? LONG : QUICK;
 	Arena *arena = arena_new();
 	Programs all = {0};

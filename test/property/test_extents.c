@@ -5,6 +5,7 @@
 #include "ir/program.h"
 #include "lib/rng.h"
 #include "test/common_program.h"
+#include "test/common_tier.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -279,8 +280,7 @@ static void trial(uint64_t seed)
 
 static void extents(void **state)
 {
-	const char *tier = getenv("TIER");
-	int n = tier && !strcmp(tier, "long") ? 20000 : 1000;
+	int n = tier_is_long() ? 20000 : 1000;
 	(void)state;
 	for (int i = 0; i < n; i++)
 		trial((uint64_t)i);

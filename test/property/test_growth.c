@@ -33,6 +33,7 @@
 #include "lib/arena.h"
 #include "lib/buf.h"
 #include "lib/sanitize.h"
+#include "test/common_tier.h"
 
 enum {
 	TIMES = 4,    /* the second size */
@@ -565,12 +566,6 @@ static int fills(const Shape *s, Verb verb)
 	return 1;
 }
 
-static bool is_long(void)
-{
-	const char *tier = getenv("TIER");
-	return tier && !strcmp(tier, "long");
-}
-
 static void each_shape(int (*look)(const Shape *s, Verb verb), Verb verb)
 {
 	const char *only = getenv("SHAPE");
@@ -585,7 +580,7 @@ static void each_shape(int (*look)(const Shape *s, Verb verb), Verb verb)
 static int grows_in_turn(const Shape *s, Verb verb)
 {
 	bool turn = (s - shapes) % (VERBS - BUILD) == verb - BUILD;
-	return is_long() || getenv("SHAPE") || turn ? grows(s, verb) : 0;
+	return tier_is_long() || getenv("SHAPE") || turn ? grows(s, verb) : 0;
 }
 
 /* --- the table --------------------------------------------------------------- */
@@ -669,7 +664,7 @@ static void test_emit(void **state)
 static void test_full_check(void **state)
 {
 	(void)state;
-	if (!is_long())
+	if (!tier_is_long())
 		return;
 	each_shape(fills, CHECK);
 }
@@ -677,7 +672,7 @@ static void test_full_check(void **state)
 static void test_full_build(void **state)
 {
 	(void)state;
-	if (!is_long())
+	if (!tier_is_long())
 		return;
 	each_shape(fills, BUILD);
 }

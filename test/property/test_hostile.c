@@ -33,6 +33,7 @@
 #include "lib/arena.h"
 #include "lib/escape.h"
 #include "lib/vec.h"
+#include "test/common_tier.h"
 
 #define MARK "Qz7" /* short: an id has room for 16 bytes */
 
@@ -1124,10 +1125,9 @@ static int enter(void **state)
 {
 	(void)state;
 	const char *variant = getenv("VARIANT");
-	const char *tier = getenv("TIER");
 	if (variant && strcmp(variant, "release"))
 		stride = 17;
-	else if (!tier || strcmp(tier, "long"))
+	else if (!tier_is_long())
 		stride = 13;
 	program = getenv("TUNEC");
 	arena = arena_new();

@@ -14,6 +14,7 @@
 #include "test/common_nest.h"
 #include "test/common_program.h"
 #include "test/common_schedule.h"
+#include "test/common_tier.h"
 
 typedef struct {
 	Arena *arena;
@@ -264,8 +265,8 @@ static void one_seed(int seed)
 
 static void random_schedules(void **state)
 {
-	const char *only = getenv("SEED"), *tier = getenv("TIER");
-	int n = tier && !strcmp(tier, "long") ? 200000 : 4000;
+	const char *only = getenv("SEED");
+	int n = tier_is_long() ? 200000 : 4000;
 	(void)state;
 	if (only) {
 		one_seed(atoi(only));

@@ -5,6 +5,7 @@
 #include "ir/scalar.h"
 #include "lib/rng.h"
 #include "test/common_program.h"
+#include "test/common_tier.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -146,8 +147,7 @@ static void trial(uint64_t seed)
 
 static void places(void **state)
 {
-	const char *tier = getenv("TIER");
-	int n = tier && !strcmp(tier, "long") ? 100000 : 5000;
+	int n = tier_is_long() ? 100000 : 5000;
 	(void)state;
 	for (int i = 0; i < n; i++)
 		trial((uint64_t)i);

@@ -3,6 +3,7 @@
  * text, JSON and other names. */
 #include "test/common_nest.h"
 #include "test/common_schedule.h"
+#include "test/common_tier.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,8 +93,7 @@ static int compare_ints(const void *a, const void *b)
 
 static void test_random_schedules(void **state)
 {
-	const char *tier = getenv("TIER");
-	int rounds = tier && !strcmp(tier, "long") ? LONG : QUICK;
+	int rounds = tier_is_long() ? LONG : QUICK;
 	static int steps[LONG];
 	Coverage coverage = {0};
 

@@ -2,6 +2,7 @@
  * steps with numbers give, and the guards hold exactly where those apply. */
 #include "test/common_program.h"
 #include "test/common_schedule.h"
+#include "test/common_tier.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -227,8 +228,7 @@ static void try_seed(int seed, Coverage *coverage, int *recorded, int *held)
 
 static void test_slots(void **state)
 {
-	const char *tier = getenv("TIER");
-	int rounds = tier && !strcmp(tier, "long") ? LONG : QUICK;
+	int rounds = tier_is_long() ? LONG : QUICK;
 	int recorded = 0, with_slots = 0;
 	Coverage coverage = {0};
 

@@ -22,6 +22,7 @@
 #include "lib/sanitize.h"
 #include "schedule/plan/plan.h"
 #include "test/common_program.h"
+#include "test/common_tier.h"
 #include "tuner/measure/measure_internal.h"
 
 enum {
@@ -198,12 +199,6 @@ static int check_candidate(Arena *arena, const Program *program, Space *space,
 	return 1;
 }
 
-static bool is_long(void)
-{
-	const char *tier = getenv("TIER");
-	return tier && !strcmp(tier, "long");
-}
-
 static void check_program(const Program *program, const Machine *machine)
 {
 	Arena *arena = arena_new();
@@ -214,7 +209,7 @@ static void check_program(const Program *program, const Machine *machine)
 	Rng rng = rng_stream(1, 0, 0);
 	int accepted = 0, sampled = 0;
 	int candidates = machine->gpu ? GPU_CANDIDATES
-	    : is_long()		      ? LONG
+	    : tier_is_long()	      ? LONG
 				      : CANDIDATES;
 	nnormal = 0;
 	for (int i = 0; i < candidates; i++) {
@@ -260,7 +255,7 @@ static void check_spec(const char *path, const Machine *machine)
 		fail_msg("%s%s", buf_text(&diag.text), error.text);
 	static int turn; /* every second case in the quick tier */
 	for (int p = 0; p < programs.n; p++)
-		if (is_long() || turn++ % 2 == 0)
+		if (tier_is_long() || turn++ % 2 == 0)
 			check_program(programs.at[p], machine);
 	arena_free(arena);
 	diag_free(&diag);

@@ -2,6 +2,7 @@
  * what the plain nest does. */
 #include "test/common_nest.h"
 #include "test/common_schedule.h"
+#include "test/common_tier.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,8 +60,7 @@ static void check_candidate(const Program *program, Space *space,
 
 static void check_space(Program *program, uint64_t seed)
 {
-	const char *tier = getenv("TIER");
-	int rounds = tier && !strcmp(tier, "long") ? LONG : QUICK;
+	int rounds = tier_is_long() ? LONG : QUICK;
 	Arena *arena = arena_new();
 	Rng rng = rng_stream(seed, 8, 1);
 	Error error;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test/common_tier.h"
 #include "test/lab/lab.h"
 #include "tuner/tune/tasks.h"
 
@@ -26,8 +27,7 @@ enum {
 /* Of the simulated machine; make test has time for the first. */
 static int seeds(void)
 {
-	const char *tier = getenv("TIER");
-	return tier && !strcmp(tier, "long") ? SEEDS : 1;
+	return tier_is_long() ? SEEDS : 1;
 }
 
 static const char *const specs[TASKS] = {

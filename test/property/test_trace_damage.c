@@ -1,6 +1,7 @@
 /* Traces with pieces exchanged at random: what is read prints as itself, in
  * text and JSON, and applying it gives a nest or a reason. */
 #include "test/common_schedule.h"
+#include "test/common_tier.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -106,8 +107,7 @@ static void check_read(Arena *arena, const Program *program, const Trace *t)
 
 static void test_damage(void **state)
 {
-	const char *tier = getenv("TIER");
-	int rounds = tier && !strcmp(tier, "long") ? LONG : QUICK;
+	int rounds = tier_is_long() ? LONG : QUICK;
 	int good = 0;
 
 	(void)state;

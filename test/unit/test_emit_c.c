@@ -20,6 +20,7 @@
 #include "lib/rng.h"
 #include "lib/sanitize.h"
 #include "test/common_lowcases.h"
+#include "test/common_tier.h"
 
 /* --- data ---------------------------------------------------------------- */
 
@@ -244,8 +245,7 @@ static void leave_out(LowCaseVec *cases, int which)
 {
 	int kept = 0;
 	for (int i = 0; i < cases->n; i++)
-		if (lowcase_long_tier() ||
-		    (int)(hash_mix((uint64_t)i) % 3) != which)
+		if (tier_is_long() || (int)(hash_mix((uint64_t)i) % 3) != which)
 			cases->at[kept++] = cases->at[i];
 	cases->n = kept;
 }
@@ -286,8 +286,7 @@ static void through(const char *target_text, void (*make)(LowCaseMaker *m),
 	buf_free(&text);
 	/* release has them; here it is the emitter that is looked at */
 	for (int i = 0;
-	     !ADDRESS_SANITIZER && compilers[i] && (!i || lowcase_long_tier());
-	     i++)
+	     !ADDRESS_SANITIZER && compilers[i] && (!i || tier_is_long()); i++)
 		if (have(arena_strndup(arena, compilers[i],
 			strcspn(compilers[i], " "))))
 			run_and_compare(&cases, compilers[i], library);
