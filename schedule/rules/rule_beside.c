@@ -174,13 +174,15 @@ static int leader_of(const Rules *r, int i)
 	return -1;
 }
 
-/* The first block in whose tiles it can be; -1. */
+/* The first block in whose tiles it can be; -1.  With what shares its loops none
+ * is moved. */
 static int host_of(const Rules *r, int i)
 {
+	bool moves = may_be_moved(r, i) && !r->blocks[i].followers;
 	for (int h = 0; h < i; h++)
 		if (follows_carried(r, h, i))
 			return h;
-	for (int h = 0; h < i && may_be_moved(r, i); h++)
+	for (int h = 0; h < i && moves; h++)
 		if (may_be_moved(r, h) && r->blocks[h].beside < 0 &&
 		    same_axes(r, h, i) && shares_there(r, h, i) &&
 		    ready_at(r, h, i))

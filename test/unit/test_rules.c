@@ -1053,6 +1053,25 @@ static void test_many_tiles(void **state)
 	buf_free(&text);
 }
 
+/* Reductions of one axis that share loops, in sets of a few, are legal as they
+ * stand: those of the second set are not moved to the first one's. */
+static void test_many_sets(void **state)
+{
+	enum { N = 12 };
+	Buf text = {0};
+	(void)state;
+	buf_puts(&text,
+	    "tunec: 1\nname: sums\ninputs: {x: 'f32[64, 64]', s: 'f32[64]'}\n"
+	    "compute: |\n  y[i < 64] = s[i]*max[k < 64](x[k, i] + 2)");
+	for (int i = 1; i < N; i++)
+		buf_printf(&text,
+		    " + sum[k < 64](x[i, k]*%d)*max[k < 64](x[k, i] + %d)",
+		    2 * i + 1, 2 * i + 2);
+	buf_puts(&text, "\n");
+	check_has_first(buf_text(&text));
+	buf_free(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_sketches),
@@ -1062,6 +1081,7 @@ int main(void)
 	    cmocka_unit_test(test_gpu_sketches), cmocka_unit_test(test_first),
 	    cmocka_unit_test(test_many_parts),
 	    cmocka_unit_test(test_long_chain),
-	    cmocka_unit_test(test_many_tiles)};
+	    cmocka_unit_test(test_many_tiles),
+	    cmocka_unit_test(test_many_sets)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
