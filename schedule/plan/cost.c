@@ -435,8 +435,8 @@ static bool lanes_open(const StageNow *w, int vector)
 	return false;
 }
 
-/* Lines that a vector of neighbours touches: one where all its steps are whole
- * lines, else where it begins is anywhere. */
+/* Accesses that a vector of neighbours takes: one where all its steps are whole
+ * lines, else where it begins is anywhere, and some lie in two. */
 static double lines_each(const StageNow *w, const PlanAccess *a, int vector)
 {
 	const Machine *m = w->machine;
@@ -446,7 +446,9 @@ static double lines_each(const StageNow *w, const PlanAccess *a, int vector)
 	while (loops) {
 		int64_t step = access_now(w, a)->step[last_loop(&loops)];
 		if (step * a->bytes % m->line_bytes)
-			return 1 + (bytes - a->bytes) / m->line_bytes;
+			return 1 +
+			    (a->write ? 1 : w->costs->crossing) *
+			    ((bytes - a->bytes) / m->line_bytes);
 	}
 	return 1;
 }

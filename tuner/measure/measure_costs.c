@@ -61,11 +61,11 @@ static void put_sizes(const Micro *m, Buf *text)
 	int64_t d = 2 * machine->l3_bytes / F32;
 	d = (d < MOST ? d : MOST) / ROWS / (64 * lanes) * ROWS * 64 * lanes;
 	buf_printf(text,
-	    "params: {A: %lld, B: %lld, C: %lld, D: %lld, W: %lld, T: %d}\n",
+	    "params: {A: %lld, B: %lld, C: %lld, D: %lld, W: %lld, V: %d, T: %d}\n",
 	    (long long)(machine->l1_bytes / 4 / F32),
 	    (long long)(machine->l2_bytes / 2 / F32),
 	    (long long)(machine->l3_bytes / 4 / F32), (long long)d,
-	    (long long)(d / ROWS + 32 * lanes), machine->threads);
+	    (long long)(d / ROWS + 32 * lanes), (int)lanes, machine->threads);
 }
 
 static Status make_program(Micro *m, const Microkernel *k, Error *error)
