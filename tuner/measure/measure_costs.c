@@ -24,19 +24,23 @@ typedef struct {
 	const char *key;
 	bool all; /* threads */
 	const char *inputs, *compute, *trace;
+	double time_s; /* the least so far; 0: none yet */
 } Microkernel;
+typedef VEC(Microkernel) MicrokernelVec;
 
 enum { ONE, ALL };
 static const Microkernel microkernels[] = {
-#define MICROKERNEL(...) {__VA_ARGS__},
+#define MICROKERNEL(key, all, inputs, compute, trace)                          \
+	{key, all, inputs, compute, trace, 0},
 #include "tuner/measure/microkernels.def"
 #undef MICROKERNEL
 };
 enum { NMICROKERNELS = sizeof microkernels / sizeof *microkernels };
 
-/* A kernel is measured so often; the least counts, since what comes between only
- * takes longer. */
-enum { TIMES = 3 };
+/* All kernels are measured one after another, so often in turn, and each so often in
+ * its turn; the least counts, since what comes between only takes longer, and may do so
+ * for seconds. */
+enum { ROUNDS = 4, TIMES = 2 };
 
 typedef struct {
 	Arena *arena; /* of one kernel */
@@ -47,6 +51,7 @@ typedef struct {
 	const Trace *trace;
 	const Nest *nest; /* of both; NULL: the trace does not apply, which
 			     it does on any CPU */
+	bool peak; /* is measured beside */
 	double end_s;
 } Micro;
 
@@ -104,6 +109,59 @@ static Status make_program(Micro *m, const Microkernel *k, Error *error)
 
 /* --- its time ------------------------------------------------------------------- */
 
+/* FLOP/s of multiply-adds by one thread, the most so far: they tell the clock. */
+static Status take_peak(Micro *m, Measurer *measurer, Error *error)
+{
+	double one, all;
+	FORWARD_IF_ERROR(measure_peak(measurer, true, &one, &all, error));
+	m->out->peak = fmax(m->out->peak, one);
+	return STATUS_OK;
+}
+
+static Status take_times(
+    Micro *m, Measurer *measurer, Microkernel *k, Error *error)
+{
+	ReferenceWish wish = {0};
+	Reference reference;
+	if (m->peak)
+		FORWARD_IF_ERROR(take_peak(m, measurer, error));
+	FORWARD_IF_ERROR(
+	    measure_reference(measurer, &wish, &reference, error));
+	for (int i = 0; i < TIMES && reference.ready; i++) {
+		Measurement out;
+		FORWARD_IF_ERROR(
+		    measure_compile(measurer, &m->trace, 1, &out, error));
+		if (out.outcome == OUTCOME_OK)
+			FORWARD_IF_ERROR(
+			    measure_run(measurer, 0, 0, &out, error));
+		if (out.outcome == OUTCOME_OK &&
+		    !(k->time_s > 0 && k->time_s < out.time_s))
+			k->time_s = out.time_s;
+	}
+	return STATUS_OK;
+}
+
+static Status measure_kernel(Micro *m, Microkernel *k, Error *error)
+{
+	MeasureOptions options = {.pin = true,
+	    .build_limit_s = 10,
+	    .run_limit_s = 10,
+	    .seed = 1,
+	    .say = m->run->say,
+	    .interrupted = m->run->interrupted};
+	Measurer *measurer = NULL;
+	Status status =
+	    measure_open(m->program, m->target, &options, &measurer, error);
+	if (!status) {
+		measure_until(measurer, m->end_s);
+		status = take_times(m, measurer, k, error);
+	}
+	measure_close(measurer);
+	return status;
+}
+
+/* --- its number ----------------------------------------------------------------- */
+
 /* With three digits: a machine says no more. */
 static double rounded(double value)
 {
@@ -121,68 +179,6 @@ static void keep(Micro *m, const char *name, double value)
 	    fmin(key.most, fmax(key.least, rounded(value)));
 	m->out->told[number] = true;
 }
-
-/* The clock that the core has while it multiplies and adds. */
-static Status take_clock(Micro *m, Measurer *measurer, Error *error)
-{
-	const Machine *machine = &m->target->machine;
-	double one, all;
-	for (int i = 0; i < TIMES; i++) /* the most counts */
-		FORWARD_IF_ERROR(
-		    measure_peak(measurer, i > 0, &one, &all, error));
-	double each = machine->vector_bytes ? machine->vector_bytes / 4 : 1;
-	double cycle = 2 * each *
-	    (machine->fma_per_cycle > 0 ? machine->fma_per_cycle : 1);
-	m->out->peak = one;
-	if (one > 0)
-		keep(m, "clock", one / cycle * 1e-9);
-	return STATUS_OK;
-}
-
-/* NaN: it could not be measured. */
-static Status take_times(
-    Micro *m, Measurer *measurer, double *time_s, Error *error)
-{
-	ReferenceWish wish = {0};
-	Reference reference;
-	*time_s = NAN;
-	if (!m->out->peak)
-		FORWARD_IF_ERROR(take_clock(m, measurer, error));
-	FORWARD_IF_ERROR(
-	    measure_reference(measurer, &wish, &reference, error));
-	for (int i = 0; i < TIMES && reference.ready; i++) {
-		Measurement out;
-		FORWARD_IF_ERROR(
-		    measure_compile(measurer, &m->trace, 1, &out, error));
-		if (out.outcome == OUTCOME_OK)
-			FORWARD_IF_ERROR(
-			    measure_run(measurer, 0, 0, &out, error));
-		if (out.outcome == OUTCOME_OK)
-			*time_s = fmin(*time_s, out.time_s);
-	}
-	return STATUS_OK;
-}
-
-static Status measure_kernel(Micro *m, double *time_s, Error *error)
-{
-	MeasureOptions options = {.pin = true,
-	    .build_limit_s = 10,
-	    .run_limit_s = 10,
-	    .seed = 1,
-	    .say = m->run->say,
-	    .interrupted = m->run->interrupted};
-	Measurer *measurer = NULL;
-	Status status =
-	    measure_open(m->program, m->target, &options, &measurer, error);
-	if (!status) {
-		measure_until(measurer, m->end_s);
-		status = take_times(m, measurer, time_s, error);
-	}
-	measure_close(measurer);
-	return status;
-}
-
-/* --- its number ----------------------------------------------------------------- */
 
 /* Seconds by the row so far with this number. */
 static double foreseen(const Micro *m, const CostKey *key, double value)
@@ -229,62 +225,89 @@ static double told(
 	return sqrt(low * high);
 }
 
-static Status measure_one(
-    Micro *m, const Microkernel *k, const Target *target, Error *error)
+/* The clock that the core has while it multiplies and adds. */
+static void tell_clock(Micro *m)
+{
+	const Machine *machine = &m->run->one->machine;
+	double each = machine->vector_bytes ? machine->vector_bytes / 4 : 1;
+	double cycle = 2 * each *
+	    (machine->fma_per_cycle > 0 ? machine->fma_per_cycle : 1);
+	if (m->out->peak > 0)
+		keep(m, "clock", m->out->peak / cycle * 1e-9);
+}
+
+static void tell(Micro *m, const Microkernel *k)
 {
 	CostKey key;
-	double time_s, value = NAN, foreseen_s[2] = {NAN, NAN};
+	double value = NAN, foreseen_s[2] = {NAN, NAN};
 	costs_key(k->key, &key);
-	m->target = target;
-	FORWARD_IF_ERROR(make_program(m, k, error));
-	FORWARD_IF_ERROR(measure_kernel(m, &time_s, error));
-	if (time_s > 0 && m->nest)
-		value = told(m, &key, time_s, foreseen_s);
+	if (k->time_s > 0 && m->nest)
+		value = told(m, &key, k->time_s, foreseen_s);
 	if (!isnan(value))
 		keep(m, k->key, value);
 	if (m->run->told)
-		m->run->told(k->key, time_s, foreseen_s, value);
-	return STATUS_OK;
+		m->run->told(
+		    k->key, k->time_s > 0 ? k->time_s : NAN, foreseen_s, value);
 }
 
-/* A kernel each, in an arena of its own. */
-static Status measure_next(const CostsRun *run, const Microkernel *k,
-    double end_s, CostsMeasured *out, Error *error)
+/* --- all of them ------------------------------------------------------------------ */
+
+static void list_kernels(Arena *arena, const CostsRun *run, MicrokernelVec *all)
 {
-	Micro m = {.run = run, .out = out, .end_s = end_s};
-	if (measure_now() >= end_s || (k->all && run->all->threads < 2))
-		return STATUS_OK;
-	m.arena = arena_new();
-	Status status =
-	    measure_one(&m, k, k->all ? run->all : run->one, error);
-	arena_free(m.arena);
+	for (int i = 0; i < NMICROKERNELS; i++)
+		if (!microkernels[i].all || run->all->threads > 1)
+			vec_push(arena, all, microkernels[i]);
+	for (Op op = 0; op < OP_COUNT; op++) {
+		bool two = op_kind(op) == OPKIND_FUNCTION && op_arity(op) == 2;
+		Microkernel k = {.key = op_name(op),
+		    .inputs =
+			two ? "{x: 'f32[A]', z: 'f32[A]'}" : "{x: 'f32[A]'}",
+		    .compute = arena_printf(arena, "y[i < A] = %s(x[i]%s)",
+			op_name(op), two ? ", z[i]" : ""),
+		    .trace = "io, iu, iv = split(y.i, [_, 4, lanes]); "
+			     "unroll(iu); vectorize(iv, lanes)"};
+		if (op_kind(op) == OPKIND_FUNCTION)
+			vec_push(arena, all, k);
+	}
+}
+
+/* In an arena of its own: measures a kernel, or takes its number. */
+static Status with_kernel(Micro *m, Microkernel *k, bool measure, Error *error)
+{
+	m->arena = arena_new();
+	m->target = k->all ? m->run->all : m->run->one;
+	Status status = make_program(m, k, error);
+	if (!status && measure)
+		status = measure_kernel(m, k, error);
+	else if (!status)
+		tell(m, k);
+	arena_free(m->arena);
 	return status;
 }
 
-static Status measure_function(const CostsRun *run, Op op, double end_s,
-    CostsMeasured *out, Error *error)
+static Status measure_round(Micro *m, MicrokernelVec *all, Error *error)
 {
-	char compute[96];
-	bool two = op_arity(op) == 2;
-	snprintf(compute, sizeof compute, "y[i < A] = %s(x[i]%s)",
-	    op_name(op), two ? ", z[i]" : "");
-	Microkernel k = {op_name(op), ONE,
-	    two ? "{x: 'f32[A]', z: 'f32[A]'}" : "{x: 'f32[A]'}", compute,
-	    "io, iu, iv = split(y.i, [_, 4, lanes]); unroll(iu); "
-	    "vectorize(iv, lanes)"};
-	return measure_next(run, &k, end_s, out, error);
+	for (int i = 0; i < all->n && measure_now() < m->end_s; i++) {
+		m->peak = i == 0;
+		FORWARD_IF_ERROR(with_kernel(m, &all->at[i], true, error));
+	}
+	return STATUS_OK;
 }
 
 Status measure_costs(const CostsRun *run, CostsMeasured *out, Error *error)
 {
-	double end_s = measure_now() + run->time_s;
+	Arena *arena = arena_new();
+	MicrokernelVec all = {0};
+	Micro m = {
+	    .run = run, .out = out, .end_s = measure_now() + run->time_s};
+	Status status = STATUS_OK;
 	*out = (CostsMeasured){.costs = *machine_costs(&run->one->machine)};
-	for (int i = 0; i < NMICROKERNELS; i++)
-		FORWARD_IF_ERROR(measure_next(
-		    run, &microkernels[i], end_s, out, error));
-	for (Op op = 0; op < OP_COUNT; op++)
-		if (op_kind(op) == OPKIND_FUNCTION)
-			FORWARD_IF_ERROR(
-			    measure_function(run, op, end_s, out, error));
-	return STATUS_OK;
+	list_kernels(arena, run, &all);
+	for (int i = 0; i < ROUNDS && !status; i++)
+		status = measure_round(&m, &all, error);
+	tell_clock(&m);
+	for (int i = 0; i < all.n && !status; i++)
+		status = with_kernel(&m, &all.at[i], false, error);
+	arena_free(arena);
+	return status;
 }
