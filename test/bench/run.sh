@@ -7,7 +7,8 @@
 # ONLY=gpu is gpu.sh; ONLY=networks is networks.sh, whole networks beside ONNX
 # Runtime; ONLY=compositions is compositions.sh, programs of many layers;
 # ONLY=search is search.sh, searches on tables of times; ONLY=live is live.sh,
-# what few trials find; ONLY=growth is what files of many shapes take
+# what few trials find; ONLY=model is model.sh, the analytic model by rows of
+# what code costs; ONLY=growth is what files of many shapes take
 # (SHAPE=name: that one alone).  Of the others a row for each: what, measured, wanted, verdict.  Measurements of kernels
 # are those of bench_kernels (pinned, interleaved, medians, shares of the FMA peak
 # of the same run); a run whose peak varied by more than 5 % is marked noisy.
@@ -279,6 +280,7 @@ devices() {
 . test/bench/compositions.sh
 . test/bench/search.sh
 . test/bench/live.sh
+. test/bench/model.sh
 
 growth() {
 	make -s "$BUILD/test/property/test_growth" || exit
@@ -287,10 +289,10 @@ growth() {
 
 lscpu | sed -n 's/^Model name: */machine: /p'
 printf 'target:  %s\ndate:    %s\n\n' "$host" "$(date -u +%F)"
-[[ ${ONLY:-} =~ ^(peers|families|cliffs|c|gpu|networks|compositions|search|live|growth)$ ]] ||
+[[ ${ONLY:-} =~ ^(peers|families|cliffs|c|gpu|networks|compositions|search|live|model|growth)$ ]] ||
 	printf '%-52s %10s %-7s %8s %8s  %s\n' what measured '' '' wanted verdict
 benches='plans process hand matmul conv peers devices'
-benches="$benches cliffs families c gpu networks compositions search live growth"
+benches="$benches cliffs families c gpu networks compositions search live model growth"
 for m in $benches; do
 	wanted $m && $m
 done
