@@ -851,6 +851,10 @@ static void count_body(const StageNow *w, StageCost *c)
 		c->accumulators *= b.words;
 	c->registers =
 	    c->accumulators + (b.streams < 1e9 ? b.streams : 1) + b.broadcasts;
+	/* vectors that several sums take, and an element that all lanes do */
+	c->crowded = c->accumulators +
+	    (b.streams < c->accumulators ? b.streams : 1) +
+	    (b.broadcasts > 0 && !w->machine->broadcast);
 	if (c->accumulators + b.shared > w->machine->vector_registers)
 		c->loads += b.again;
 	c->instructions =
@@ -1201,6 +1205,10 @@ static void count_rest(const StageNow *w, StageCost *c)
 	if (s->reduce && c->accumulators > 0 && waits_for_sums(s, c))
 		body = max2(
 		    body, c->steps / c->accumulators * latency * costs->late);
+	if (m->vector_registers && s->reduce && c->accumulators > 0 &&
+	    c->crowded > m->vector_registers)
+		body = max2(body,
+		    c->steps / c->accumulators * (latency + costs->forwarded));
 	if (m->vector_registers)
 		body += spilling(m, c);
 	count_conflicts(w, c);

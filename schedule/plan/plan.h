@@ -261,6 +261,7 @@ typedef struct {
 	double conflicts;      /* loads that lie a multiple of a way apart */
 	double accumulators;   /* registers carried through the innermost loop */
 	double registers;      /* at least needed */
+	double crowded;	       /* of these the sums, and a step's operands */
 	double parallel;       /* iterations of parallel loops; 1: serial */
 	double imbalance;      /* >= 1 */
 	double results;        /* of a reduction kept in registers, over the run;
