@@ -80,20 +80,6 @@ static bool ready_at(const Rules *r, int host, int i)
 	return true;
 }
 
-bool rule_only_outputs_read(const Rules *r, int i)
-{
-	const RuleBlock *b = &r->blocks[i];
-	const Block *block = &r->program->blocks[i];
-	for (int k = 0; k < b->consumers.n; k++) {
-		int c = b->consumers.at[k];
-		const Block *reader = &r->program->blocks[c];
-		if (!r->blocks[c].output || reader->reduce != REDUCE_NONE ||
-		    reader->nspatial != block->nspatial)
-			return false;
-	}
-	return block->reduce != REDUCE_NONE && b->consumers.n;
-}
-
 static bool is_free(const Rules *r, int i)
 {
 	const RuleBlock *b = &r->blocks[i];

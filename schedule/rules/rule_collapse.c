@@ -140,11 +140,6 @@ const Program *rule_collapse_program(Rules *r, int **collapsed)
 	return any ? p : NULL;
 }
 
-bool rule_is_collapsed(const Rules *r, int i)
-{
-	return r->collapsed && r->collapsed[i] != NONE;
-}
-
 /* Before the block has any loops; what is inlined into it is by now. */
 void rule_collapse(Rules *r, int i)
 {

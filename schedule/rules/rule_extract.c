@@ -85,8 +85,8 @@ static bool is_worth(RuleForm *f, const Block *b, const Factor *x)
 	if (x->is_window || !rule_is_reused(p, b, x, LARGER_MOST))
 		return false;
 	int maker = maker_of(p, x);
-	if (rule_flops(
-		f->arena, maker >= 0 ? p->blocks[maker].body : x->element) < 1)
+	const Expr *e = maker >= 0 ? p->blocks[maker].body : x->element;
+	if (rule_cost(f->arena, e).flops < 1)
 		return false;
 	if (maker >= 0)
 		rule_made(f, x->element->id)->extracted |= rows_is_product(b);
@@ -142,9 +142,4 @@ void rule_borders(RuleForm *f)
 			rule_rewrite(f, "%s = extract(%s, 0)\n",
 			    rule_new_name(f, b, "p"), b->name);
 	}
-}
-
-bool rule_is_extracted(const Rules *r, int block)
-{
-	return r->made[r->program->blocks[block].buffer].extracted;
 }

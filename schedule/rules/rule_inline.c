@@ -49,26 +49,6 @@ static bool read_at_once(const Rules *r, const RuleBlock *b, int buffer)
 	return true;
 }
 
-static bool add_work(Expr *e, void *context)
-{
-	RuleWork *w = context;
-	w->flops += rule_is_flop(e);
-	bool divides = e->type != DT_INDEX && e->op == OP_DIV;
-	w->divides |= divides;
-	if (e->type != DT_INDEX)
-		w->dear |= e->op == OP_IF ||
-		    op_kind(e->op) == OPKIND_FUNCTION ||
-		    (divides && e->arg[1]->op != OP_FLOAT);
-	return e->op != OP_READ;
-}
-
-RuleWork rule_work_of(Expr *body)
-{
-	RuleWork w = {0};
-	expr_walk(body, add_work, &w);
-	return w;
-}
-
 /* Does it divide where it stands, as an image that is enlarged does? */
 static bool add_quotients(Expr *e, void *context)
 {

@@ -364,11 +364,6 @@ void rule_points_choose(Rules *r)
 	}
 }
 
-bool rule_is_point(const Rules *r, int i)
-{
-	return r->points && r->points[i] >= 0;
-}
-
 /* --- the nest ----------------------------------------------------------------- */
 
 typedef struct {

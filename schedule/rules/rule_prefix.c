@@ -110,25 +110,3 @@ void rule_prefix(RuleForm *f)
 		    cut(f, i, &x, size);
 	}
 }
-
-/* The axis of the block, if it is that of a running sum; -1. */
-static int axis_of(const Rules *r, int block, RuleRunning running)
-{
-	const RuleMade *made = &r->made[r->program->blocks[block].buffer];
-	return made->running == running ? made->running_axis : -1;
-}
-
-bool rule_is_running(const Rules *r, int block)
-{
-	return axis_of(r, block, RUNNING_PART) >= 0;
-}
-
-int rule_running_whole(const Rules *r, int block)
-{
-	return axis_of(r, block, RUNNING_WHOLE);
-}
-
-int rule_carries(const Rules *r, int block)
-{
-	return axis_of(r, block, RUNNING_CARRIED);
-}

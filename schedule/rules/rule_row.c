@@ -32,14 +32,6 @@ static int64_t extent_of(const Block *block, int axis)
 	return block->axes[axis].extent;
 }
 
-int64_t rule_times_read(const Block *block, const RuleRead *read)
-{
-	int64_t n = 1;
-	for (int a = 0; a < block->naxes; a++)
-		n *= read->again[a];
-	return n;
-}
-
 /* Do parts of a row, in a sum of at least two vectors, begin apart?  Lanes that
  * go from one to the next would be gathered for each step (x[4*i + k]). */
 static bool begin_apart(const Rules *r, const Block *block,
@@ -121,11 +113,6 @@ static bool lies_in_space(const Rules *r, int i)
 			return true;
 	}
 	return false;
-}
-
-bool rule_has_row(const Block *block)
-{
-	return rule_longer_axis(block, block->nspatial) >= 0;
 }
 
 /* Does a row divide into parts, but for a rest that is little beside them? */

@@ -61,17 +61,6 @@ void rule_rows_choose(Rules *r)
 		find_batches(r);
 }
 
-bool rule_rows_has(const Rules *r, int block)
-{
-	return r->rows && r->rows->between[block];
-}
-
-bool rule_rows_is_row(const Rules *r, int block, int axis)
-{
-	int of = rule_rows_has(r, block) ? r->rows->moves[block][axis] : -1;
-	return of >= 0 && r->rows->axes[of];
-}
-
 void rule_rows(Rules *r, int i)
 {
 	RuleBlock *b = &r->blocks[i];

@@ -80,11 +80,6 @@ RuleForm *rule_scatter_form(const Rules *r)
 
 /* --- loops ------------------------------------------------------------------------- */
 
-bool rule_is_scattered(const Rules *r, int block)
-{
-	return r->made[r->program->blocks[block].buffer].scattered;
-}
-
 /* Several steps, and those of several parts, are made at once: their results are
  * others mostly. */
 void rule_scatter(Rules *r, int i)

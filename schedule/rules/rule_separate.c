@@ -13,69 +13,34 @@
 
 enum {
 	ACROSS_MOST = 16, /* steps that are written out */
-	FUNCTION = 12, QUOTIENT = 4, /* operations that these are worth */
-	STRIDED = 2, /* and every n-th element of a row: a load more, a shuffle */
+	STRIDED =
+	    2, /* and every n-th element of a row: a load more, a shuffle */
 	TIMES_MOST = 16
 };
+
 /* Of what the window takes as it is; e is computed once: of what neighbouring
  * blocks of rows do not compute twice. */
 static const double least_gain = 0.8, least_gain_alone = 0.7;
-
-/* --- what an element costs --------------------------------------------------------- */
-
-typedef struct {
-	double flops;
-	ExprSet reads;
-	Arena *arena;
-} Cost;
-
-/* Conditions over axes alone are settled by the loops. */
-static void add_cost(Cost *c, const Expr *e)
-{
-	bool by_axes = e->op == OP_IF && !expr_has_data(e->arg[0]);
-	if (rule_is_flop(e) && !by_axes)
-		c->flops += op_kind(e->op) == OPKIND_FUNCTION ? FUNCTION
-		    : e->op == OP_DIV			      ? QUOTIENT
-							      : 1;
-	if (e->op == OP_READ && !expr_set_add(c->arena, &c->reads, e))
-		return;
-	for (int i = by_axes; i < e->narg; i++)
-		add_cost(c, e->arg[i]);
-}
-
-double rule_flops(Arena *arena, const Expr *e)
-{
-	Cost c = {.arena = arena};
-	add_cost(&c, e);
-	return c.flops;
-}
-
-static Cost cost_of(Arena *arena, const Block *b)
-{
-	Cost c = {.arena = arena};
-	add_cost(&c, b->body);
-	return c;
-}
 
 /* --- which ------------------------------------------------------------------------- */
 
 /* Work by columns, of the work without.  Along the last axis, which has the lanes,
  * columns are read side by side. */
-static double gain_of(const Block *b, const SlidingWindow *w, const Cost *c)
+static double gain_of(const Block *b, const SlidingWindow *w, const RuleCost *c)
 {
 	double ns = (double)b->axes[w->s].extent, all = block_steps(b);
 	double nj = (double)b->axes[w->j].extent;
-	double cost = c->flops + c->reads.all.n + 1;
+	double cost = c->flops + c->reads + 1;
 	double apart = w->step > 1 && w->j == b->nspatial - 1 ? STRIDED : 0;
 	double columns = (double)w->extent * (all / ns * cost + 1);
 	double across = nj * ns * (2 + apart);
-	return (columns + across) / (nj * all * (cost + c->reads.all.n * apart));
+	return (columns + across) / (nj * all * (cost + c->reads * apart));
 }
 
 /* The axes with most to gain; false: there is not enough. */
 static bool choose(Arena *arena, const Block *b, SlidingWindow *best)
 {
-	const Cost cost = cost_of(arena, b);
+	const RuleCost cost = rule_cost(arena, b->body);
 	double least = 1;
 	for (int s = b->nspatial; s < b->naxes; s++)
 		for (int j = 0; j < b->nspatial; j++) {
@@ -114,9 +79,4 @@ void rule_separate(RuleForm *f)
 			rule_rewrite(f, "unfold(%s)\n", b->name);
 		i--; /* the columns may be worth it, too */
 	}
-}
-
-bool rule_is_separated(const Rules *r, int block)
-{
-	return r->made[r->program->blocks[block].buffer].separated;
 }

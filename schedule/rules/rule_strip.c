@@ -180,7 +180,8 @@ void rule_strip(Rules *r, int i)
 	if (!s.naxes || !rule_is_open(r, i) || b->reduce == REDUCE_NONE ||
 	    b->reduce == REDUCE_ARGMAX || b->reduce == REDUCE_ARGMIN ||
 	    block_steps(b) > LONGEST ||
-	    rule_flops(r->arena, r->bodies[i]) * block_steps(b) > MOST_WORK)
+	    rule_cost(r->arena, r->bodies[i]).flops * block_steps(b) >
+		MOST_WORK)
 		return;
 	s.writer = rule_writer(r, i, "reg");
 	s.makes = find_makers(&s);

@@ -95,42 +95,6 @@ static bool is_anchor(const Tiling *t)
 
 /* --- the writer ---------------------------------------------------------------- */
 
-/* The block's only reader, if it reads each element at its own place; not where
- * the block alone is made ahead, nor where the reader is made point by point. */
-int rule_elementwise_reader(const Rules *r, const RuleBlock *b)
-{
-	if (b->output || b->consumers.n != 1)
-		return -1;
-	int reader = b->consumers.at[0];
-	const RuleBlock *w = &r->blocks[reader];
-	const Block *wb = &r->program->blocks[reader];
-	const Block *block = &r->program->blocks[b->block];
-	const RuleRead *read = rule_only_read(w, block->buffer);
-	if (wb->reduce != REDUCE_NONE || w->scheduled ||
-	    (r->points && r->points[reader] >= 0) ||
-	    wb->nspatial != block->nspatial ||
-	    r->program->buffers[wb->buffer].is_const !=
-		r->program->buffers[block->buffer].is_const ||
-	    !read || !read->plain || read->nindex != wb->nspatial)
-		return -1;
-	for (int d = 0; d < read->nindex; d++)
-		if (wb->axes[rule_axis_of(read->index[d])].extent !=
-		    block->axes[d].extent)
-			return -1;
-	return reader;
-}
-
-int rule_reader_axis(const Rules *r, const Block *block, int reader, int a)
-{
-	if (reader < 0)
-		return a;
-	const RuleBlock *w = &r->blocks[reader];
-	vec_each (read, &w->reads)
-		if (read->buffer == block->buffer && read->plain)
-			return rule_axis_of(read->index[a]);
-	return a;
-}
-
 /* Of the products before the anchor that make its rows. */
 static bool makes_rows(const Tiling *t)
 {

@@ -24,22 +24,6 @@ enum {
 	COLUMNS_MOST = 64
 };
 
-int rule_longer_axis(const Block *b, int below)
-{
-	int a = below - 1;
-	while (a >= 0 && b->axes[a].extent == 1)
-		a--;
-	return a;
-}
-
-int rule_first_axis(const Block *b, int first, int end)
-{
-	for (int a = first; a < end; a++)
-		if (b->axes[a].extent > 1)
-			return a;
-	return -1;
-}
-
 static bool is_short(const Block *b)
 {
 	return b->reduce != REDUCE_NONE && block_steps(b) <= WINDOW_MOST;

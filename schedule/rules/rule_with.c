@@ -13,15 +13,6 @@
 
 enum { TOGETHER_MOST = 4 };
 
-bool rule_same_extents(
-    const Block *x, int from, const Block *y, int to, int naxes)
-{
-	for (int i = 0; i < naxes; i++)
-		if (x->axes[from + i].extent != y->axes[to + i].extent)
-			return false;
-	return true;
-}
-
 static bool same_axes(const Rules *r, int a, int b)
 {
 	const Block *x = &r->program->blocks[a], *y = &r->program->blocks[b];
@@ -52,17 +43,6 @@ static bool share_reads(const Rules *r, int a, int b)
 				return true;
 	}
 	return false;
-}
-
-bool rule_ready_before(const Rules *r, int i, int first)
-{
-	const RuleBlock *b = &r->blocks[i];
-	vec_each (read, &b->reads)
-		if (read->maker >= 0 &&
-		    (read->maker >= first ||
-			r->blocks[read->maker].beside >= 0))
-			return false;
-	return true;
 }
 
 /* Is the same part of both needed wherever one is? */
@@ -170,11 +150,6 @@ void rule_with(Rules *r, int i)
 	b->scheduled = true;
 	if (!rule_is_window(r, i) && !same_readers(r, b->with, i))
 		r->blocks[b->with].hosts = true;
-}
-
-int rule_results(const Rules *r, int block)
-{
-	return 1 + r->blocks[block].followers;
 }
 
 /* Where the leader is, for those whose readers ask. */

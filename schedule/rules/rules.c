@@ -5,222 +5,6 @@
 #include <assert.h>
 #include <string.h>
 
-int rule_axis_of(const Expr *e)
-{
-	return e->op == OP_AXIS ? e->id : -1;
-}
-
-bool rule_keeps_order(const Program *p, const Block *b)
-{
-	return p->numerics == NUMERICS_EXACT && dtype_is_float(b->body->type);
-}
-
-int rule_lanes(const Machine *machine, DType type)
-{
-	int bytes = dtype_bytes(dtype_promoted(type));
-	return machine->vector_bytes > bytes ? machine->vector_bytes / bytes : 1;
-}
-
-int rule_filled(const Block *b, int axis, int lanes)
-{
-	while (lanes > 1 && b->axes[axis].extent * 2 <= lanes)
-		lanes /= 2;
-	return lanes;
-}
-
-int rule_widest(const Rules *r, const Block *block, int axis)
-{
-	DType type = r->program->buffers[block->buffer].type;
-	int lanes = rule_lanes(r->machine, type);
-	return rule_filled(block, axis, lanes);
-}
-
-int rule_least_lanes(int widest)
-{
-	return widest < 4 ? 2 : 4;
-}
-
-enum { MASKED_LEAST = 64 }; /* bytes of a vector: then bytes have masks, too */
-
-/* Bytes of the widest value, where all is compared, chosen or moved in the type
- * that is stored, or done in 16 bits; 0: it is not.  What lanes along the axis
- * choose alike is a branch, without a mask. */
-static int widest_value(const Machine *machine, const Expr *e, int axis)
-{
-	bool is_short = dtype_is_int(e->type) && dtype_bytes(e->type) <= 2 &&
-	    e->op != OP_IF &&
-	    (e->op != OP_CAST ||
-		(dtype_is_int(e->arg[0]->type) &&
-		    dtype_bytes(e->arg[0]->type) <= 2));
-	bool narrow = is_short || e->op == OP_READ || e->op == OP_INT ||
-	    e->op == OP_MAX || e->op == OP_MIN || e->op == OP_ADD ||
-	    (e->op == OP_CAST && dtype_is_int(e->arg[0]->type) &&
-		dtype_bytes(e->arg[0]->type) == dtype_bytes(e->type)) ||
-	    (e->op == OP_IF &&
-		(machine->vector_bytes >= MASKED_LEAST ||
-		    (!expr_has_data(e->arg[0]) &&
-			!expr_has_axis(e->arg[0], axis))));
-	int bytes = narrow && dtype_is_int(e->type) ? dtype_bytes(e->type) : 0;
-	/* of all lanes */
-	if (dtype_is_int(e->type) && !expr_has_data(e) &&
-	    !expr_has_axis(e, axis))
-		return dtype_bytes(e->type);
-	for (int i = e->op == OP_IF; bytes && e->op != OP_READ && i < e->narg;
-	     i++) {
-		int b = widest_value(machine, e->arg[i], axis);
-		bytes = !b ? 0 : b > bytes ? b : bytes;
-	}
-	return bytes;
-}
-
-int rule_value_lanes(const Rules *r, int block, int axis)
-{
-	const Block *b = &r->program->blocks[block];
-	int bytes = widest_value(r->machine, r->bodies[block], axis);
-	int lanes = rule_lanes(r->machine, b->body->type);
-	bool chosen = b->reduce == REDUCE_NONE || b->reduce == REDUCE_MAX ||
-	    b->reduce == REDUCE_MIN || b->reduce == REDUCE_SUM;
-	if (!bytes || !chosen ||
-	    r->program->buffers[b->buffer].type != b->body->type ||
-	    r->machine->vector_bytes / bytes < lanes)
-		return lanes;
-	return r->machine->vector_bytes / bytes;
-}
-
-static bool plain_index(const Expr *read)
-{
-	for (int i = 0; i < read->narg; i++) {
-		int a = rule_axis_of(read->arg[i]);
-		if (a < 0)
-			return false;
-		for (int k = 0; k < i; k++)
-			if (rule_axis_of(read->arg[k]) == a)
-				return false;
-	}
-	return true;
-}
-
-typedef struct {
-	Arena *arena;
-	const Program *program;
-	const Block *block;
-	RuleBlock *blocks;
-	RuleBlock *out;
-	ExprSet seen; /* the reads of `out` */
-} BodyVisit;
-
-bool rule_is_flop(const Expr *e)
-{
-	OpKind kind = op_kind(e->op);
-	bool selects = kind == OPKIND_IF || kind == OPKIND_AND ||
-	    kind == OPKIND_OR;
-	return e->type != DT_INDEX && (op_flops(e->op) || selects);
-}
-
-static void add_consumer(const BodyVisit *visit, int buffer)
-{
-	int from = visit->program->buffers[buffer].block;
-	int reader = visit->out->block;
-	RuleBlock *b = from >= 0 ? &visit->blocks[from] : NULL;
-	if (b && (!b->consumers.n ||
-		     b->consumers.at[b->consumers.n - 1] != reader))
-		vec_push(visit->arena, &b->consumers, reader);
-}
-
-int rule_reads_of(const RuleBlock *b, int buffer)
-{
-	int last = b->reads.n - 1;
-	while (last >= 0 && b->reads.at[last].buffer != buffer)
-		last--;
-	return last < 0 ? 0 : b->reads.at[last].number;
-}
-
-const RuleRead *rule_only_read(const RuleBlock *b, int buffer)
-{
-	vec_each (read, &b->reads)
-		if (read->buffer == buffer)
-			return rule_reads_of(b, buffer) == 1 ? read : NULL;
-	return NULL;
-}
-
-bool rule_is_read_elsewhere(const Rules *r, const RuleBlock *reader, int buffer)
-{
-	for (int i = 0; i < r->program->nblocks; i++)
-		if (&r->blocks[i] != reader &&
-		    rule_reads_of(&r->blocks[i], buffer))
-			return true;
-	return false;
-}
-
-int rule_maker(const Rules *r, int buffer)
-{
-	int made = r->program->buffers[buffer].block;
-	return made >= 0 && rule_is_open(r, made) &&
-		r->program->blocks[made].reduce == REDUCE_NONE &&
-		!r->blocks[made].output && r->blocks[made].consumers.n == 1
-	    ? made
-	    : -1;
-}
-
-int rule_last_dim(const Buffer *b)
-{
-	int last = b->ndim - 1;
-	while (last >= 0 && b->shape[last] == 1)
-		last--;
-	return last;
-}
-
-static bool visit_expr(Expr *e, void *context)
-{
-	BodyVisit *visit = context;
-	RuleBlock *b = visit->out;
-	b->flops += rule_is_flop(e);
-	if (e->op != OP_READ)
-		return true;
-	add_consumer(visit, e->id);
-	if (!expr_set_add(visit->arena, &visit->seen, e))
-		return false;
-	RuleRead r = {.buffer = e->id,
-	    .maker = visit->program->buffers[e->id].block,
-	    .nindex = e->narg,
-	    .index = e->arg,
-	    .last = rule_last_dim(&visit->program->buffers[e->id]),
-	    .number = 1 + rule_reads_of(b, e->id),
-	    .plain = plain_index(e),
-	    .uses = NEW_N(visit->arena, bool, visit->block->naxes)};
-	for (int i = 0; i < e->narg; i++)
-		expr_mark_axes(e->arg[i], r.uses);
-	rule_digits(visit->arena, visit->block, &r);
-	vec_push(visit->arena, &b->reads, r);
-	return true; /* an index may read, too */
-}
-
-/* What blocks read and who reads them, with what is chosen to be inlined in
- * the place of its reads. */
-static void analyse(Rules *r)
-{
-	const Program *program = r->program;
-	memset(r->blocks, 0, sizeof *r->blocks * (size_t)program->nblocks);
-	for (int i = 0; i < program->nblocks; i++) {
-		const Block *block = &program->blocks[i];
-		RuleBlock *b = &r->blocks[i];
-		b->block = i;
-		b->home = b->beside = b->again = b->with = -1;
-		b->inlined = r->inlines && r->inlines[i];
-		b->output =
-		    program->buffers[block->buffer].role == BUFFER_OUTPUT;
-		BodyVisit visit = {.arena = r->arena,
-		    .program = program,
-		    .block = block,
-		    .blocks = r->blocks,
-		    .out = b};
-		if (!b->inlined)
-			expr_walk(r->bodies ? r->bodies[i] : block->body,
-			    visit_expr, &visit);
-		b->flops += block->reduce != REDUCE_NONE;
-	}
-}
-
 /* Is there something to tile for: an operand that is read again along a spatial
  * axis, or one whose neighbours lie along one? */
 static bool worth_tiling(const Program *program, const RuleBlock *b)
@@ -237,17 +21,6 @@ static bool worth_tiling(const Program *program, const RuleBlock *b)
 				return true;
 	}
 	return false;
-}
-
-/* Of all that runs in its loops. */
-double rule_work(const Rules *r, int block)
-{
-	double flops = r->blocks[block].flops;
-	for (int i = 0; i < r->program->nblocks; i++)
-		if (r->blocks[i].with == block)
-			flops += r->blocks[i].flops;
-	const Block *b = &r->program->blocks[block];
-	return block_points(b, 0, b->naxes) * flops;
 }
 
 bool rule_can_tile(const Rules *r, int block)
@@ -274,20 +47,6 @@ static int tiled_block(const Rules *r)
 		    rows_between(r->arena, r->program, best, i))
 			best = i;
 	return best;
-}
-
-/* The last axis's do in the output, or with a few more in between, those of an
- * operand that is packed do there, and some in an operand as it is. */
-bool rule_worth_vectors(const Rules *r, int i, int axis)
-{
-	const RuleBlock *b = &r->blocks[i];
-	const Block *block = &r->program->blocks[i];
-	vec_each (read, &b->reads) {
-		int64_t stride = rule_stride(r->program, read, axis, 1);
-		if ((read->packable && read->uses[axis]) || stride == 1)
-			return true;
-	}
-	return block_points(block, axis + 1, block->nspatial) <= RULE_FEW;
 }
 
 /* --- the table --------------------------------------------------------------- */
@@ -321,11 +80,6 @@ static Table table_for(const Machine *machine)
 	int gpu = sizeof gpu_rules / sizeof *gpu_rules;
 	return machine->gpu ? (Table){gpu_rules, gpu_rules + gpu}
 			    : (Table){cpu_rules, cpu_rules + cpu};
-}
-
-bool rule_is_open(const Rules *r, int i)
-{
-	return !r->blocks[i].scheduled && !r->blocks[i].inlined;
 }
 
 static void try_rules(Rules *r, Table rest, int block)
@@ -363,7 +117,7 @@ static Trace *sketch_trace(Rules *r)
 	buf_puts(&r->text, r->form->steps);
 	r->places.n = 0;
 	r->row_loop = r->batch_loop = NULL;
-	analyse(r);
+	rules_analyse(r);
 	run_passes(r);
 	Source *source = NEW(r->arena, Source);
 	*source = (Source){.name = "rules", .text = rule_steps(r)};
@@ -531,9 +285,9 @@ void rules_choose_inlines(Rules *r)
 {
 	r->inlines = NULL;
 	r->bodies = NULL;
-	analyse(r);
+	rules_analyse(r);
 	rule_inline_choose(r);
-	analyse(r);
+	rules_analyse(r);
 }
 
 static void begin(Rules *r, RuleForm *form, const Program *program)

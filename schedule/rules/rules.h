@@ -240,21 +240,23 @@ RuleWriter rule_writer(Rules *r, int block, const char *scope);
 /* Loops repeated in code, and one that is vectors; threads, if there are. */
 void rule_vectors(Rules *r, const char *unrolled, const char *lane, int lanes);
 void rule_parallel(Rules *r, const char *loop);
+/* facts.c: what blocks read and who reads them, with what is chosen to be inlined in
+ * the place of its reads. */
+void rules_analyse(Rules *r);
 int rule_axis_of(const Expr *e); /* of a plain index; -1 */
 /* Do exact numerics forbid to reduce in another order? */
 bool rule_keeps_order(const Program *program, const Block *block);
 int rule_last_dim(const Buffer *buffer); /* of several elements; -1 */
+/* The last axis below that one that is longer than 1; the first one from `first` on,
+ * below `end`; -1.  Has a reduction one that is no reduction's? */
+int rule_longer_axis(const Block *block, int below);
+int rule_first_axis(const Block *block, int first, int end);
+bool rule_has_row(const Block *block);
+/* Of `naxes` axes, in each block from one on. */
+bool rule_same_extents(
+    const Block *x, int from, const Block *y, int to, int naxes);
 /* How often the block reads each element. */
 int64_t rule_times_read(const Block *block, const RuleRead *read);
-/* How many different reads of the buffer the block has. */
-int rule_reads_of(const RuleBlock *b, int buffer);
-/* The one that it has; NULL: none, or several. */
-const RuleRead *rule_only_read(const RuleBlock *b, int buffer);
-/* Has the buffer other readers? */
-bool rule_is_read_elsewhere(
-    const Rules *r, const RuleBlock *reader, int buffer);
-/* The block that makes it element by element, for one reader alone; -1. */
-int rule_maker(const Rules *r, int buffer);
 int rule_lanes(const Machine *machine, DType type);
 /* The fewest that make a vector where so many are the most: 4, or 2 of 2. */
 int rule_least_lanes(int widest);
@@ -265,8 +267,59 @@ int rule_widest(const Rules *r, const Block *block, int axis);
 /* Those of what the block computes, along the axis: more, where that is in
  * narrower types than sums are. */
 int rule_value_lanes(const Rules *r, int block, int axis);
+/* Can lanes along the axis lie side by side? */
+bool rule_worth_vectors(const Rules *r, int block, int axis);
 /* An instruction of one evaluation: what ops.def counts, and what selects. */
 bool rule_is_flop(const Expr *e);
+/* What one evaluation of a body is. */
+typedef struct {
+	int flops;
+	bool dear; /* a branch, a call, a quotient by what varies */
+	bool divides;
+} RuleWork;
+RuleWork rule_work_of(Expr *body);
+/* Operations of an element, functions for what they cost, and different reads. */
+typedef struct {
+	double flops;
+	int reads;
+} RuleCost;
+RuleCost rule_cost(Arena *arena, const Expr *e);
+double rule_work(const Rules *r, int block); /* all of its arithmetic */
+/* How many different reads of the buffer the block has. */
+int rule_reads_of(const RuleBlock *b, int buffer);
+/* The one that it has; NULL: none, or several. */
+const RuleRead *rule_only_read(const RuleBlock *b, int buffer);
+/* Has the buffer other readers?  Is the block read by outputs alone? */
+bool rule_is_read_elsewhere(
+    const Rules *r, const RuleBlock *reader, int buffer);
+bool rule_only_outputs_read(const Rules *r, int block);
+/* The block that makes it element by element, for one reader alone; -1. */
+int rule_maker(const Rules *r, int buffer);
+/* The block's only reader, if it reads each element at its own place; -1.  Its axis
+ * that goes along with an axis of the block (reader -1: the block itself). */
+int rule_elementwise_reader(const Rules *r, const RuleBlock *b);
+int rule_reader_axis(const Rules *r, const Block *block, int reader, int axis);
+/* Is all that the block reads made before `first`? */
+bool rule_ready_before(const Rules *r, int block, int first);
+/* Has it no loops yet, and needs some?  Results that are made in its loops. */
+bool rule_is_open(const Rules *r, int block);
+int rule_results(const Rules *r, int block);
+/* What first steps made it for: columns of a window, an operand, what data assigns, a
+ * part of a running sum.  The axis of one that its parts are put together to, or along
+ * which one is made element by element; -1. */
+bool rule_is_separated(const Rules *r, int block);
+bool rule_is_extracted(const Rules *r, int block);
+bool rule_is_scattered(const Rules *r, int block);
+bool rule_is_running(const Rules *r, int block);
+int rule_running_whole(const Rules *r, int block);
+int rule_carries(const Rules *r, int block);
+/* And what the sketch's choices did: made point by point with others; one axis for
+ * rows and the places in them; for each block of the anchor's rows, of which its axis
+ * is one. */
+bool rule_is_point(const Rules *r, int block);
+bool rule_is_collapsed(const Rules *r, int block);
+bool rule_rows_has(const Rules *r, int block);
+bool rule_rows_is_row(const Rules *r, int block, int axis);
 
 /* form.c: a program without steps; the same form, to go another way; a step more, or
  * several: false, and nothing changes, where one is not legal.  What is noted of a
@@ -312,13 +365,8 @@ int64_t rule_common_multiple(int64_t a, int64_t b); /* 0: too large */
 /* rules.c: what is computed again by all that read it, and then reads and
  * readers. */
 void rules_choose_inlines(Rules *r);
-/* Has it no loops yet, and needs some? */
-bool rule_is_open(const Rules *r, int block);
 /* Is it a reduction that is worth tiles? */
 bool rule_can_tile(const Rules *r, int block);
-/* Can lanes along the axis lie side by side? */
-bool rule_worth_vectors(const Rules *r, int block, int axis);
-double rule_work(const Rules *r, int block); /* all of its arithmetic */
 /* The rewrites: each adds steps to the form where they pay; rule_dot goes on with
  * another form.  rules.c: all of them. */
 RuleForm *rules_form(
@@ -345,7 +393,6 @@ bool rule_is_ahead(
  * read them do for it? */
 bool rule_padding_is_worth_zero(
     Arena *arena, const Program *p, int block, const Narrow *n);
-bool rule_is_extracted(const Rules *r, int block);
 /* rule_extract.c: the factor with that number, its axes apart or as few as there can
  * be; is it used again for many elements, and at most so many times as large as what
  * it is made of? */
@@ -361,55 +408,30 @@ bool rule_make_parts(RuleForm *f, int block, int64_t most, int64_t step);
  * the places in them; by block the first of the last axes that are one, or -1.
  * NULL: there is none. */
 const Program *rule_collapse_program(Rules *r, int **collapsed);
-bool rule_is_collapsed(const Rules *r, int block);
 /* rule_scatter.c: with parts of reductions whose results data assigns; NULL: there is
  * none. */
 RuleForm *rule_scatter_form(const Rules *r);
-bool rule_is_scattered(const Rules *r, int block);
-/* rule_separate.c: operations of an element, functions for what they cost. */
-double rule_flops(Arena *arena, const Expr *e);
 /* rule_winograd.c: with the convolution of most work so; x has m and `outputs`; NULL:
  * there is none. */
 RuleForm *rule_winograd_form(const RuleForm *from, RuleWinograd *x);
 /* Is the block a part of it; does a body take the results of tiles? */
 bool rule_winograd_keeps(const Rules *r, int block);
 bool rule_winograd_results(const Rules *r, const Expr *body);
-bool rule_is_separated(const Rules *r, int block);
-bool rule_is_running(const Rules *r, int block); /* a part of one? */
-/* The axis of one that its parts are put together to; -1. */
-int rule_running_whole(const Rules *r, int block);
-/* The axis along which one is made element by element; -1. */
-int rule_carries(const Rules *r, int block);
 /* rule_window.c: a short reduction in a chain of filters? */
 bool rule_is_window(const Rules *r, int block);
-/* The last axis below that one that is longer than 1; -1. */
-int rule_longer_axis(const Block *block, int below);
-/* The first one from `first` on, below `end`; -1. */
-int rule_first_axis(const Block *block, int first, int end);
 /* A reduction with lanes along its last spatial axis, some rows at once; false: that
  * is too short. */
 bool rule_lanes_in_space(Rules *r, int block);
 /* Sizes of blocks of columns, in vectors, where the block ends a chain of filters;
  * "": there are none. */
 const char *rule_columns(const Rules *r, int block, int last, int lanes);
-/* rule_inline.c: the choice, from the blocks as the program has them; what one
- * evaluation of a body is. */
+/* rule_inline.c: the choice, from the blocks as the program has them. */
 void rule_inline_choose(Rules *r);
-typedef struct {
-	int flops;
-	bool dear; /* a branch, a call, a quotient by what varies */
-	bool divides;
-} RuleWork;
-RuleWork rule_work_of(Expr *body);
 /* rule_tile.c: the block, its writer, its operands. */
 void rule_tile_along(Rules *r, const RuleTiled *tiled);
 /* rule_stream.c: does the block read something large once, that lies along the
  * axis? */
 bool rule_stream_fits(const Rules *r, int block, int axis, int lanes);
-/* The block's only reader, if it reads each element at its own place; -1.  Its axis
- * that goes along with an axis of the block (reader -1: the block itself). */
-int rule_elementwise_reader(const Rules *r, const RuleBlock *b);
-int rule_reader_axis(const Rules *r, const Block *block, int reader, int axis);
 /* rule_block.c: has it operands that are used again along two axes; a reduction
  * of several axes? */
 bool rule_block_fits(const Rules *r, int block);
@@ -418,9 +440,8 @@ bool rule_block_has_window(const Rules *r, int block);
 bool rule_block_splits(const Rules *r, int block);
 /* rule_warp.c: is it a product that matrix units make, of warps or of four? */
 bool rule_warp_fits(const Rules *r, int block, bool groups);
-/* rule_points.c: the choice; is the block made point by point with others? */
+/* rule_points.c: the choice. */
 void rule_points_choose(Rules *r);
-bool rule_is_point(const Rules *r, int block);
 /* rule_few.c: a few steps, by points or pixels? */
 bool rule_is_few(const Rules *r, int block);
 /* rule_location.c: the block is computed for itself, before all that reads it */
@@ -430,38 +451,26 @@ bool rule_is_row(const Rules *r, int block);
 /* The lanes along its reduction that rule_row gives it, 1 where there are none,
  * and the axis. */
 int rule_row_lanes(const Rules *r, int block, int *axis);
-bool rule_has_row(const Block *block);
 /* A block that rule_row or rule_spatial schedules by its rows? */
 bool rule_is_plain(const Rules *r, int block);
-/* rule_rows.c: the choice, for the anchor; is the block made for each block of
- * the anchor's rows, and is its axis one of them? */
+/* rule_rows.c: the choice, for the anchor. */
 void rule_rows_choose(Rules *r);
 void rule_rows_join(Rules *r, Rows *rows); /* more of them; NULL: none */
 /* rule_rows_block.c: the choice for a GPU; false: there is nothing to choose. */
 bool rule_rows_block_choose(Rules *r);
 /* Is it an element of a row that the product reads? */
 bool rule_rows_block_keeps(const Rules *r, int block);
-bool rule_rows_has(const Rules *r, int block);
-bool rule_rows_is_row(const Rules *r, int block, int axis);
 /* rule_location.c: the axis whose loop is so many loops deep; by axis of the
  * block the axis of its home that moves it. */
 int rule_axis_at(const Rules *r, int block, int depth);
 int *rule_movers(Rules *r, const RuleBlock *b);
 /* rule_with.c: may a block run in the loops of another, a reduction; how many
- * results there are in a block's loops; those that follow it are where it is;
+ * those that follow it are where it is;
  * the steps for them: its stages that write and reduce; the scope of copies. */
 bool rule_runs_with(const Rules *r, int leader, int block);
-/* Is all that the block reads made before `first`? */
-bool rule_ready_before(const Rules *r, int block, int first);
-/* Of `naxes` axes, in each block from one on. */
-bool rule_same_extents(
-    const Block *x, int from, const Block *y, int to, int naxes);
-int rule_results(const Rules *r, int block);
 void rule_with_place(Rules *r, int leader);
-void rule_put_with(Rules *r, int leader, const char *writer,
-    const char *reduce, const char *scope);
-/* rule_beside.c */
-bool rule_only_outputs_read(const Rules *r, int block);
+void rule_put_with(Rules *r, int leader, const char *writer, const char *reduce,
+    const char *scope);
 /* rule_spatial.c: one axis, no reduction */
 bool rule_lies_flat(const Rules *r, int block);
 bool rule_is_flat(const Rules *r, int block);
