@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "schedule/plan/plan.h"
+
 typedef struct {
 	Refusal (*legal)(const Call *call);
 	void (*apply)(const Call *call);
@@ -268,4 +270,17 @@ Nest *schedule_nest(Arena *arena, const Program *program,
 	if (!nest)
 		tell(error, trace, &refused);
 	return nest;
+}
+
+bool schedule_fits(Arena *arena, const Program *program, const Machine *machine,
+    const Trace *trace)
+{
+	Error error = {0};
+	Nest *nest = schedule_nest(arena, program, machine, trace, &error);
+	if (!nest)
+		return false;
+	Plan *plan = plan_record(arena, nest, machine);
+	int64_t *values = NEW_N(arena, int64_t, tape_size(plan->tape));
+	tape_eval(plan->tape, NULL, values);
+	return !plan_limits(plan, machine, values);
 }

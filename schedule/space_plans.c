@@ -315,16 +315,3 @@ bool space_legal(Space *space, Candidate *c, Refusal *why)
 	*why = plan_limits(f.plan, space->machine, f.values);
 	return !*why;
 }
-
-bool schedule_fits(Arena *arena, const Program *program,
-    const Machine *machine, const Trace *trace)
-{
-	Error error = {0};
-	Nest *nest = schedule_nest(arena, program, machine, trace, &error);
-	if (!nest)
-		return false;
-	Plan *plan = plan_record(arena, nest, machine);
-	int64_t *values = NEW_N(arena, int64_t, tape_size(plan->tape));
-	tape_eval(plan->tape, NULL, values);
-	return !plan_limits(plan, machine, values);
-}

@@ -351,3 +351,13 @@ int64_t rule_period(const Expr *index, int axis)
 {
 	return period_of(index, axis).period;
 }
+
+int64_t rule_block_period(const RuleBlock *b, int axis)
+{
+	int64_t period = 1;
+	vec_each (read, &b->reads)
+		for (int d = 0; d < read->nindex && period; d++)
+			period = rule_common_multiple(
+			    period, rule_period(read->index[d], axis));
+	return period;
+}

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "lib/gcd.h"
+
 int rule_axis_of(const Expr *e)
 {
 	return e->op == OP_AXIS ? e->id : -1;
@@ -204,6 +206,19 @@ RuleCost rule_cost(Arena *arena, const Expr *e)
 	add_cost(&c, e);
 	return (RuleCost){c.flops, c.reads.all.n};
 }
+const char *rule_copies(
+    const Rules *r, const RuleBlock *b, int axis, int64_t vectors, int lanes)
+{
+	int64_t period = rule_block_period(b, axis);
+	int64_t n = period ? period / gcd(period, lanes) : 1;
+	int64_t flops = 1 + rule_work_of(r->bodies[b->block]).flops;
+	return n > 1 && n <= COPIES_MOST && n <= vectors &&
+		n * flops <= BODY_OPERATIONS_MAX
+	    ? arena_printf(r->arena, 2 * n <= vectors ? "%lld, %lld" : "%lld",
+		  (long long)n, (long long)(2 * n))
+	    : NULL;
+}
+
 /* --- reads and readers ---------------------------------------------------------- */
 
 typedef struct {
@@ -463,4 +478,45 @@ bool rule_rows_is_row(const Rules *r, int block, int axis)
 {
 	int of = rule_rows_has(r, block) ? r->rows->moves[block][axis] : -1;
 	return of >= 0 && r->rows->axes[of];
+}
+
+bool rule_is_ahead(const Program *p, const Expr *e)
+{
+	if (e->op == OP_READ && !p->buffers[e->id].is_const)
+		return false;
+	for (int i = 0; i < e->narg; i++)
+		if (!rule_is_ahead(p, e->arg[i]))
+			return false;
+	return true;
+}
+
+bool rule_winograd_keeps(const Rules *r, int block)
+{
+	if (!r->winograd)
+		return false;
+	for (int role = 0; role < WINOGRAD_PARTS; role++)
+		if (winograd_number(
+			&r->winograd->winograd, (WinogradRole)role) >= 0 &&
+		    r->winograd->block[role] == block)
+			return true;
+	return false;
+}
+
+bool rule_winograd_results(const Rules *r, const Expr *body)
+{
+	const RuleWinograd *x = r->winograd;
+	WinogradRole last;
+	if (!x)
+		return false;
+	last = x->winograd.npairs == 2 ? WINOGRAD_Y1 : WINOGRAD_P;
+	return expr_find_read(body, r->program->blocks[x->block[last]].buffer);
+}
+
+bool rule_rows_block_keeps(const Rules *r, int i)
+{
+	const RuleBlock *b = &r->blocks[i];
+	bool read = false;
+	for (int c = 0; c < b->consumers.n; c++)
+		read |= b->consumers.at[c] == r->tiled.block;
+	return r->tiled.rows && rule_rows_has(r, i) && read;
 }

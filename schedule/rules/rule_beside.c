@@ -87,10 +87,19 @@ static bool is_free(const Rules *r, int i)
 	    !b->scheduled && !rule_rows_has(r, i);
 }
 
+/* A block that rule_row or rule_spatial schedules by its rows? */
+static bool is_plain(const Rules *r, int i)
+{
+	const Block *block = &r->program->blocks[i];
+	return block->reduce == REDUCE_NONE ? rule_is_flat(r, i)
+					    : rule_is_row(r, i) &&
+		rule_longer_axis(block, block->nspatial) >= 0;
+}
+
 static bool may_be_moved(const Rules *r, int i)
 {
 	return (r->blocks[i].output || rule_only_outputs_read(r, i)) &&
-	    is_free(r, i) && rule_is_plain(r, i);
+	    is_free(r, i) && is_plain(r, i);
 }
 
 /* An output of what is carried from row to row, element by element. */

@@ -87,16 +87,6 @@ static double sum_points(const Block *b, const DistributedSum *sum)
 	return n;
 }
 
-bool rule_is_ahead(const Program *p, const Expr *e)
-{
-	if (e->op == OP_READ && !p->buffers[e->id].is_const)
-		return false;
-	for (int i = 0; i < e->narg; i++)
-		if (!rule_is_ahead(p, e->arg[i]))
-			return false;
-	return true;
-}
-
 /* Is it the read, as it is, or where an operand is kept, that or bytes? */
 static bool is_operand(const Product *p, const Expr *e, int i, int kept)
 {

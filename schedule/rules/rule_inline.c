@@ -158,7 +158,7 @@ static bool stays_small(const Rules *r, const Inlining *in, Expr *reader)
 
 /* The choice for each block, producers first: the bodies are what those that
  * are chosen already make of the others, exactly as the trace will. */
-void rule_inline_choose(Rules *r)
+static void choose(Rules *r)
 {
 	const Program *p = r->program;
 	r->inlines = NEW_N(r->arena, bool, p->nblocks);
@@ -189,4 +189,13 @@ void rule_inline(Rules *r, int i)
 {
 	if (r->inlines[i])
 		rule_put(r, "compute_inline(%s)\n", r->program->blocks[i].name);
+}
+
+void rules_choose_inlines(Rules *r)
+{
+	r->inlines = NULL;
+	r->bodies = NULL;
+	rules_analyse(r);
+	choose(r);
+	rules_analyse(r);
 }

@@ -222,3 +222,19 @@ void rule_location(Rules *r, int i)
 		rule_root(r, i);
 	buf_free(&places);
 }
+
+/* Where the leader is, for those whose readers ask. */
+void rule_with_place(Rules *r, int leader)
+{
+	int left = r->blocks[leader].followers;
+	for (int i = leader; left && i < r->program->nblocks; i++) {
+		RuleBlock *b = &r->blocks[i];
+		left -= b->with == leader;
+		if (b->with != leader)
+			continue;
+		b->home = r->blocks[leader].home;
+		b->moved_by = r->blocks[leader].moved_by;
+		b->place_axes = r->blocks[leader].place_axes;
+		b->columns = r->blocks[leader].columns;
+	}
+}

@@ -141,14 +141,6 @@ int rule_row_lanes(const Rules *r, int i, int *axis)
 	return *axis < 0 ? 1 : widest(r, block, *axis);
 }
 
-bool rule_is_plain(const Rules *r, int i)
-{
-	const Block *block = &r->program->blocks[i];
-	return block->reduce == REDUCE_NONE ? rule_is_flat(r, i)
-					    : rule_is_row(r, i) &&
-		rule_longer_axis(block, block->nspatial) >= 0;
-}
-
 bool rule_is_row(const Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];

@@ -117,15 +117,6 @@ static bool all_fits(const Rules *r)
 	return true;
 }
 
-bool rule_rows_block_keeps(const Rules *r, int i)
-{
-	const RuleBlock *b = &r->blocks[i];
-	bool read = false;
-	for (int c = 0; c < b->consumers.n; c++)
-		read |= b->consumers.at[c] == r->tiled.block;
-	return r->tiled.rows && rule_rows_has(r, i) && read;
-}
-
 bool rule_rows_block_choose(Rules *r)
 {
 	for (int to = r->program->nblocks - 1; to > 0; to--) {

@@ -31,7 +31,6 @@
 enum {
 	SQUARE_LEAST = 4, /* of a side that is worth transposing */
 	ROWS_MOST = 16,	  /* unrolled of what there is one for each row */
-	COPIES_MOST = 15, /* vectors at once: odd rows begin anew */
 	TILE_ROWS = 8,	  /* of what is tiled in rows, at most */
 	SHORT = 4,	  /* vectors of a row */
 	SLIM = 2,	  /* bytes of an element, at most */
@@ -452,31 +451,6 @@ static void split_rows(Spatial *s)
 	s->row0 = s->rows.place;
 }
 
-/* After how many values of an axis do all reads' indices begin anew, but for
- * a distance?  0: never. */
-static int64_t period_of(const RuleBlock *b, int axis)
-{
-	int64_t period = 1;
-	vec_each (read, &b->reads)
-		for (int d = 0; d < read->nindex && period; d++)
-			period = rule_common_multiple(
-			    period, rule_period(read->index[d], axis));
-	return period;
-}
-
-const char *rule_copies(
-    const Rules *r, const RuleBlock *b, int axis, int64_t vectors, int lanes)
-{
-	int64_t period = period_of(b, axis);
-	int64_t n = period ? period / gcd(period, lanes) : 1;
-	int64_t flops = 1 + rule_work_of(r->bodies[b->block]).flops;
-	return n > 1 && n <= COPIES_MOST && n <= vectors &&
-		n * flops <= BODY_OPERATIONS_MAX
-	    ? arena_printf(r->arena, 2 * n <= vectors ? "%lld, %lld" : "%lld",
-		  (long long)n, (long long)(2 * n))
-	    : NULL;
-}
-
 static const char *copies_of(const Spatial *s, int64_t tiles, int lanes)
 {
 	const char *anew =
@@ -499,7 +473,7 @@ static bool divides(const Spatial *s, int64_t period, int lanes)
 static int cut_last(Spatial *s)
 {
 	const char *axis = s->block->axes[s->last].name;
-	int64_t period = period_of(s->info, s->last);
+	int64_t period = rule_block_period(s->info, s->last);
 	int64_t extent = s->block->axes[s->last].extent;
 	int lanes = widest_last(s), part = lanes;
 	int least = divides(s, period, lanes) ? lanes / 2 : 4;

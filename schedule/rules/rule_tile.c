@@ -1066,3 +1066,31 @@ void rule_tile_along(Rules *r, const RuleTiled *tiled)
 	rule_with_place(r, tiled->block);
 	rule_put_with(r, tiled->block, t.writer, t.reduce, "reg");
 }
+
+/* Is there something to tile for: an operand that is read again along a spatial
+ * axis, or one whose neighbours lie along one? */
+static bool worth_tiling(const Program *program, const RuleBlock *b)
+{
+	const Block *block = &program->blocks[b->block];
+	vec_each (r, &b->reads) {
+		const Expr *last = r->last < 0 ? NULL : r->index[r->last];
+		bool streamed = false;
+		for (int a = block->nspatial; a < block->naxes; a++)
+			streamed |= r->uses[a];
+		for (int a = 0; a < block->nspatial && streamed; a++)
+			if (block->axes[a].extent > 1 &&
+			    (!r->uses[a] || (last && expr_has_axis(last, a))))
+				return true;
+	}
+	return false;
+}
+
+bool rule_can_tile(const Rules *r, int block)
+{
+	return r->program->blocks[block].reduce != REDUCE_NONE &&
+	    r->blocks[block].with < 0 &&
+	    worth_tiling(r->program, &r->blocks[block]) &&
+	    !rule_is_row(r, block) && !rule_is_running(r, block) &&
+	    !rule_is_window(r, block) && !rule_is_few(r, block) &&
+	    !rule_is_point(r, block) && !rule_is_scattered(r, block);
+}

@@ -509,29 +509,6 @@ static void put_all_data(Making *k)
 
 /* --- the rule ---------------------------------------------------------------------------- */
 
-bool rule_winograd_keeps(const Rules *r, int block)
-{
-	if (!r->winograd)
-		return false;
-	for (int role = 0; role < WINOGRAD_PARTS; role++)
-		if (winograd_number(&r->winograd->winograd,
-			(WinogradRole)role) >= 0 &&
-		    r->winograd->block[role] == block)
-			return true;
-	return false;
-}
-
-bool rule_winograd_results(const Rules *r, const Expr *body)
-{
-	const RuleWinograd *x = r->winograd;
-	WinogradRole last;
-	if (!x)
-		return false;
-	last = x->winograd.npairs == 2 ? WINOGRAD_Y1 : WINOGRAD_P;
-	return expr_find_read(
-	    body, r->program->blocks[x->block[last]].buffer);
-}
-
 void rule_winograd(Rules *r, int i)
 {
 	const RuleWinograd *x = r->winograd;

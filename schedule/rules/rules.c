@@ -5,34 +5,6 @@
 #include <assert.h>
 #include <string.h>
 
-/* Is there something to tile for: an operand that is read again along a spatial
- * axis, or one whose neighbours lie along one? */
-static bool worth_tiling(const Program *program, const RuleBlock *b)
-{
-	const Block *block = &program->blocks[b->block];
-	vec_each (r, &b->reads) {
-		const Expr *last = r->last < 0 ? NULL : r->index[r->last];
-		bool streamed = false;
-		for (int a = block->nspatial; a < block->naxes; a++)
-			streamed |= r->uses[a];
-		for (int a = 0; a < block->nspatial && streamed; a++)
-			if (block->axes[a].extent > 1 &&
-			    (!r->uses[a] || (last && expr_has_axis(last, a))))
-				return true;
-	}
-	return false;
-}
-
-bool rule_can_tile(const Rules *r, int block)
-{
-	return r->program->blocks[block].reduce != REDUCE_NONE &&
-	    r->blocks[block].with < 0 &&
-	    worth_tiling(r->program, &r->blocks[block]) &&
-	    !rule_is_row(r, block) && !rule_is_running(r, block) &&
-	    !rule_is_window(r, block) && !rule_is_few(r, block) &&
-	    !rule_is_point(r, block) && !rule_is_scattered(r, block);
-}
-
 /* The reduction with most arithmetic that is worth it; -1. */
 static int tiled_block(const Rules *r)
 {
@@ -279,15 +251,6 @@ static void sketches_tiled(Rules *r, int tiled, RuleSketchVec *out)
 			add_sketch(r, out);
 		}
 	}
-}
-
-void rules_choose_inlines(Rules *r)
-{
-	r->inlines = NULL;
-	r->bodies = NULL;
-	rules_analyse(r);
-	rule_inline_choose(r);
-	rules_analyse(r);
 }
 
 static void begin(Rules *r, RuleForm *form, const Program *program)

@@ -237,6 +237,10 @@ typedef struct {
 	const char *acc;
 } RuleWriter;
 RuleWriter rule_writer(Rules *r, int block, const char *scope);
+/* Those that run in the loops of a reduction: its stages that write and reduce; the
+ * scope of copies. */
+void rule_put_with(Rules *r, int leader, const char *writer, const char *reduce,
+    const char *scope);
 /* Loops repeated in code, and one that is vectors; threads, if there are. */
 void rule_vectors(Rules *r, const char *unrolled, const char *lane, int lanes);
 void rule_parallel(Rules *r, const char *loop);
@@ -284,6 +288,12 @@ typedef struct {
 	int reads;
 } RuleCost;
 RuleCost rule_cost(Arena *arena, const Expr *e);
+/* Where the indices of an axis that is read begin anew after some vectors, as
+ * many at once, as a domain, so that it is known how far apart what they read
+ * lies; NULL: there are no such, or their body is too large. */
+enum { COPIES_MOST = 15 };
+const char *rule_copies(
+    const Rules *r, const RuleBlock *b, int axis, int64_t vectors, int lanes);
 double rule_work(const Rules *r, int block); /* all of its arithmetic */
 /* How many different reads of the buffer the block has. */
 int rule_reads_of(const RuleBlock *b, int buffer);
@@ -320,6 +330,13 @@ bool rule_is_point(const Rules *r, int block);
 bool rule_is_collapsed(const Rules *r, int block);
 bool rule_rows_has(const Rules *r, int block);
 bool rule_rows_is_row(const Rules *r, int block, int axis);
+/* Is it a part of a convolution by tiles; does a body take the results of tiles?  Of a
+ * GPU's rows, an element of one that the product reads? */
+bool rule_winograd_keeps(const Rules *r, int block);
+bool rule_winograd_results(const Rules *r, const Expr *body);
+bool rule_rows_block_keeps(const Rules *r, int block);
+/* Is it made of const inputs alone? */
+bool rule_is_ahead(const Program *p, const Expr *e);
 
 /* form.c: a program without steps; the same form, to go another way; a step more, or
  * several: false, and nothing changes, where one is not legal.  What is noted of a
@@ -350,8 +367,9 @@ RuleCuts rule_cuts(
     Arena *arena, const Block *block, const RuleBlock *b, int axis);
 
 /* After how many values of an axis does the index begin anew, but for a
- * distance?  0: never, or nobody knows. */
+ * distance; do those of all reads?  0: never, or nobody knows. */
 int64_t rule_period(const Expr *index, int axis);
+int64_t rule_block_period(const RuleBlock *b, int axis);
 int64_t rule_common_multiple(int64_t a, int64_t b); /* 0: too large */
 
 /* rule_NAME.c: writes the steps for the block, if it may be applied. */
@@ -362,11 +380,6 @@ int64_t rule_common_multiple(int64_t a, int64_t b); /* 0: too large */
 #undef RULE
 #undef PASS
 
-/* rules.c: what is computed again by all that read it, and then reads and
- * readers. */
-void rules_choose_inlines(Rules *r);
-/* Is it a reduction that is worth tiles? */
-bool rule_can_tile(const Rules *r, int block);
 /* The rewrites: each adds steps to the form where they pay; rule_dot goes on with
  * another form.  rules.c: all of them. */
 RuleForm *rules_form(
@@ -387,8 +400,6 @@ void rule_shorten(RuleForm *f);
  * that share nothing begin anew?  0: the block computes none. */
 int rule_small_vectors(const Program *program, const Machine *machine,
     const Block *block, Expr *body);
-bool rule_is_ahead(
-    const Program *p, const Expr *e); /* made of const inputs alone? */
 /* rule_padding.c: are bytes padded with 0, as `narrow` has it, worth what those who
  * read them do for it? */
 bool rule_padding_is_worth_zero(
@@ -414,9 +425,6 @@ RuleForm *rule_scatter_form(const Rules *r);
 /* rule_winograd.c: with the convolution of most work so; x has m and `outputs`; NULL:
  * there is none. */
 RuleForm *rule_winograd_form(const RuleForm *from, RuleWinograd *x);
-/* Is the block a part of it; does a body take the results of tiles? */
-bool rule_winograd_keeps(const Rules *r, int block);
-bool rule_winograd_results(const Rules *r, const Expr *body);
 /* rule_window.c: a short reduction in a chain of filters? */
 bool rule_is_window(const Rules *r, int block);
 /* A reduction with lanes along its last spatial axis, some rows at once; false: that
@@ -425,9 +433,12 @@ bool rule_lanes_in_space(Rules *r, int block);
 /* Sizes of blocks of columns, in vectors, where the block ends a chain of filters;
  * "": there are none. */
 const char *rule_columns(const Rules *r, int block, int last, int lanes);
-/* rule_inline.c: the choice, from the blocks as the program has them. */
-void rule_inline_choose(Rules *r);
-/* rule_tile.c: the block, its writer, its operands. */
+/* rule_inline.c: what is computed again by all that read it, and then reads and
+ * readers. */
+void rules_choose_inlines(Rules *r);
+/* rule_tile.c: is it a reduction that is worth tiles, and none that another rule takes;
+ * the block, its writer, its operands. */
+bool rule_can_tile(const Rules *r, int block);
 void rule_tile_along(Rules *r, const RuleTiled *tiled);
 /* rule_stream.c: does the block read something large once, that lies along the
  * axis? */
@@ -451,35 +462,22 @@ bool rule_is_row(const Rules *r, int block);
 /* The lanes along its reduction that rule_row gives it, 1 where there are none,
  * and the axis. */
 int rule_row_lanes(const Rules *r, int block, int *axis);
-/* A block that rule_row or rule_spatial schedules by its rows? */
-bool rule_is_plain(const Rules *r, int block);
 /* rule_rows.c: the choice, for the anchor. */
 void rule_rows_choose(Rules *r);
 void rule_rows_join(Rules *r, Rows *rows); /* more of them; NULL: none */
 /* rule_rows_block.c: the choice for a GPU; false: there is nothing to choose. */
 bool rule_rows_block_choose(Rules *r);
-/* Is it an element of a row that the product reads? */
-bool rule_rows_block_keeps(const Rules *r, int block);
 /* rule_location.c: the axis whose loop is so many loops deep; by axis of the
  * block the axis of its home that moves it. */
 int rule_axis_at(const Rules *r, int block, int depth);
 int *rule_movers(Rules *r, const RuleBlock *b);
-/* rule_with.c: may a block run in the loops of another, a reduction; how many
- * those that follow it are where it is;
- * the steps for them: its stages that write and reduce; the scope of copies. */
+/* rule_with.c: may a block run in the loops of another, a reduction? */
 bool rule_runs_with(const Rules *r, int leader, int block);
-void rule_with_place(Rules *r, int leader);
-void rule_put_with(Rules *r, int leader, const char *writer, const char *reduce,
-    const char *scope);
 /* rule_spatial.c: one axis, no reduction */
 bool rule_lies_flat(const Rules *r, int block);
 bool rule_is_flat(const Rules *r, int block);
-/* Where the indices of an axis that is read begin anew after some vectors, as
- * many at once, as a domain, so that it is known how far apart what they read
- * lies; NULL: there are no such, or their body is too large. */
-const char *rule_copies(
-    const Rules *r, const RuleBlock *b, int axis, int64_t vectors, int lanes);
-/* rule_location.c */
+/* rule_location.c: those that run in the leader's loops are where it is. */
+void rule_with_place(Rules *r, int leader);
 void rule_add_place(Rules *r, int block, const char *loop, int naxes);
 void rule_add_columns(Rules *r, int block, const char *loop, int naxes);
 

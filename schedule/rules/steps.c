@@ -307,3 +307,25 @@ const char *rule_steps(const Rules *r)
 	buf_free(&out);
 	return text;
 }
+
+void rule_put_with(Rules *r, int leader, const char *writer, const char *reduce,
+    const char *scope)
+{
+	const char *own = r->program->blocks[leader].name;
+	int left = r->blocks[leader].followers;
+	for (int i = leader; left && i < r->program->nblocks; i++) {
+		const Block *block = &r->program->blocks[i];
+		const char *acc = block->name;
+		left -= r->blocks[i].with == leader;
+		if (r->blocks[i].with != leader)
+			continue;
+		if (reduce != own) {
+			acc = rule_name(r, block, "acc", "");
+			rule_put(r,
+			    "%s = cache_write(%s, %s)\n"
+			    "compute_with(%s, %s)\n",
+			    acc, block->name, scope, block->name, writer);
+		}
+		rule_put(r, "compute_with(%s, %s)\n", acc, reduce);
+	}
+}
