@@ -53,7 +53,7 @@ FUZZ_PROGRAMS := $(patsubst %.c,$B/%,$(wildcard test/fuzz/fuzz_*.c))
 FUZZ_COMMON   := $B/obj/test/fuzz/common.o $B/obj/test/fuzz/stores.o \
 	$(if $(filter fuzz,$(VARIANT)),,$B/obj/test/fuzz/driver.o)
 
-.PHONY: all demo test test-long test-gpu bench dist fuzz fuzzers install uninstall deps layers fmt \
+.PHONY: all demo test test-long test-gpu bench dist fuzz fuzzers install uninstall deps layers figures fmt \
 	lint clean bless tests FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -165,6 +165,10 @@ bless: all
 
 layers:
 	@test/tools/layers.sh
+
+# Sizes, asserts and circles of files, as docs/architecture.md has them.
+figures: all
+	@test/tools/figures.py
 
 # The lines that differ from the last commit; tables set by hand stay.
 fmt:
