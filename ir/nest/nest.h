@@ -614,8 +614,9 @@ Expr *narrow_reader(
  * axes; of[] by buffer, of types that are integers. */
 Interval shorten_range(ReduceOp reduce, const Expr *body, int64_t steps,
     const int64_t *extents, const Interval *of);
-/* The body with its integers of 32 bits in 16, in i16 what was i32; NULL: not all
- * fit, or there are none.  Readers: narrow_reader. */
+bool shorten_is_word(DType type); /* an integer of 32 bits? */
+/* The body with its integers of 32 bits in 16, in i16 what was i32, in u16 what was
+ * u32; NULL: not all fit, or there are none.  Readers: narrow_reader. */
 enum { SHORTEN_NODES_MAX = 256 };
 Expr *shorten_body(Arena *arena, ReduceOp reduce, Expr *body, int64_t steps,
     const int64_t *extents, const Interval *of);

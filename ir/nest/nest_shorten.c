@@ -97,31 +97,48 @@ Interval shorten_range(ReduceOp reduce, const Expr *body, int64_t steps,
 static const Interval i16 = {INT16_MIN, INT16_MAX};
 static const Interval u16 = {0, UINT16_MAX};
 
+bool shorten_is_word(DType type)
+{
+	return type == DT_I32 || type == DT_U32;
+}
+
+/* What it is in 16 bits. */
+static DType half_of(DType word)
+{
+	return word == DT_I32 ? DT_I16 : DT_U16;
+}
+
+static bool holds(DType word, Interval r)
+{
+	return interval_holds(word == DT_I32 ? i16 : u16, r);
+}
+
 /* Which of two numbers divides by a shift? */
 static bool is_power(const Expr *e)
 {
 	return e->op == OP_INT && e->i > 0 && !(e->i & (e->i - 1));
 }
 
-/* Is what is divided, or shifted to the right, taken for one without a sign?  It may
- * need the 16th bit, and quotients by no power of two have an instruction. */
+/* Is what is divided, or shifted to the right, one without a sign, or taken for one?
+ * It may need the 16th bit, and quotients by no power of two have an instruction. */
 static bool is_unsigned(const Expr *e, const Known *of)
 {
 	Interval a = range_of(e->arg[0], of);
 	bool divides = e->op == OP_FLOORDIV || e->op == OP_MOD;
 	return (divides || e->op == OP_SHIFT_RIGHT) && interval_holds(u16, a) &&
-	    (!interval_holds(i16, a) || (divides && !is_power(e->arg[1])));
+	    (e->type == DT_U32 || !interval_holds(i16, a) ||
+		(divides && !is_power(e->arg[1])));
 }
 
 static bool fits(const Expr *e, const Known *of);
 /* Are the low 16 bits right?  Sums and products may wrap on the way. */
 static bool low_bits_fit(const Expr *e, const Known *of)
 {
-	if (e->type != DT_I32)
+	if (!shorten_is_word(e->type))
 		return fits(e, of);
 	switch (e->op) {
 	case OP_INT: return true;
-	case OP_READ: return interval_holds(i16, of->buffers[e->id]);
+	case OP_READ: return holds(e->type, of->buffers[e->id]);
 	case OP_CAST:
 		return e->arg[0]->type == DT_INDEX ||
 		    low_bits_fit(e->arg[0], of);
@@ -172,9 +189,8 @@ static bool fits(const Expr *e, const Known *of)
 {
 	if (e->type == DT_INDEX)
 		return true;
-	if (e->type == DT_I32)
-		return low_bits_fit(e, of) &&
-		    interval_holds(i16, range_of(e, of));
+	if (shorten_is_word(e->type))
+		return low_bits_fit(e, of) && holds(e->type, range_of(e, of));
 	if (e->type != DT_BOOL && !dtype_is_int(e->type))
 		return false;
 	if (dtype_bytes(e->type) > 2)
@@ -189,20 +205,22 @@ static bool fits(const Expr *e, const Known *of)
 	return true;
 }
 
-static int64_t wrapped_number(int64_t n)
+static int64_t wrapped_number(DType type, int64_t n)
 {
-	return (int16_t)(uint16_t)(uint64_t)n;
+	uint16_t low = (uint16_t)(uint64_t)n;
+	return type == DT_I16 ? (int16_t)low : low;
 }
 
 static Expr *shortened(Arena *arena, Expr *e, const Known *of)
 {
-	DType type = e->type == DT_I32 ? DT_I16 : e->type;
+	bool word = shorten_is_word(e->type);
+	DType type = word ? half_of(e->type) : e->type;
 	if (e->op == OP_READ)
 		return expr_cast(arena, type, e);
-	if (e->type == DT_INDEX || (!e->narg && e->type != DT_I32))
+	if (e->type == DT_INDEX || (!e->narg && !word))
 		return e;
 	if (e->op == OP_INT)
-		return expr_int(arena, DT_I16, wrapped_number(e->i));
+		return expr_int(arena, type, wrapped_number(type, e->i));
 	if (e->op == OP_CAST)
 		return expr_cast(arena, type, shortened(arena, e->arg[0], of));
 	Expr *args[3];
@@ -220,7 +238,7 @@ static Expr *shortened(Arena *arena, Expr *e, const Known *of)
  * not only read or convert them. */
 static bool has_words(const Expr *e, bool computes)
 {
-	bool found = e->type == DT_I32 && e->narg &&
+	bool found = shorten_is_word(e->type) && e->narg &&
 	    !(computes && (e->op == OP_READ || e->op == OP_CAST));
 	for (int i = 0; !found && e->op != OP_READ && i < e->narg; i++)
 		found = has_words(e->arg[i], computes);
@@ -238,7 +256,7 @@ Expr *shorten_body(Arena *arena, ReduceOp reduce, Expr *body, int64_t steps,
 	const Known known = {buffers, extents}, *of = &known;
 	Interval all = range_of_all(reduce, body, steps, of);
 	if (!fits(body, of) || !has_words(body, false) ||
-	    (body->type == DT_I32 && !interval_holds(i16, all)))
+	    (shorten_is_word(body->type) && !holds(body->type, all)))
 		return NULL;
 	return shortened(arena, body, of);
 }

@@ -43,7 +43,8 @@ static Expr *body_of(Arena *arena, const Program *p, const Machine *m,
     const Block *b, const Interval *of)
 {
 	const Buffer *to = &p->buffers[b->buffer];
-	bool stays = (to->role != BUFFER_TEMP || to->once) && to->type == DT_I32;
+	bool stays =
+	    (to->role != BUFFER_TEMP || to->once) && shorten_is_word(to->type);
 	bool sum = b->reduce == REDUCE_SUM || b->reduce == REDUCE_PROD;
 	if (stays || (sum && block_steps(b) > SUM_MOST) || !fills_vector(m, b) ||
 	    !expr_size_within(b->body, SHORTEN_NODES_MAX))
@@ -53,14 +54,14 @@ static Expr *body_of(Arena *arena, const Program *p, const Machine *m,
 }
 
 /* Those that are not short although they read, or are read by, what is, through a
- * buffer of i32 that is no operand. */
+ * buffer of 32 bits that is no operand. */
 static bool drop_mixed(RuleForm *f, const Program *p, bool *is_short)
 {
 	bool any = false;
 	for (int i = 0; i < p->nblocks; i++) {
 		int buffer = p->blocks[i].buffer;
 		for (int k = i + 1; k < p->nblocks; k++) {
-			if (p->buffers[buffer].type != DT_I32 ||
+			if (!shorten_is_word(p->buffers[buffer].type) ||
 			    rule_made(f, buffer)->extracted ||
 			    is_short[i] == is_short[k] ||
 			    !expr_find_read(p->blocks[k].body, buffer))
@@ -79,7 +80,7 @@ static bool is_worth(const Program *p, int at, const bool *is_short)
 	bool any = !shorten_is_move(b->reduce, b->body);
 	for (int i = 0; i < at && !any; i++) {
 		int buffer = p->blocks[i].buffer;
-		any = is_short[i] && p->buffers[buffer].type == DT_I32 &&
+		any = is_short[i] && shorten_is_word(p->buffers[buffer].type) &&
 		    expr_find_read(b->body, buffer);
 	}
 	return any;

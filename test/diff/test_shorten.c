@@ -42,8 +42,10 @@ static bool same(Arena *arena, Rng *rng, const char *compute, const char *steps)
 	Error error = {0};
 	const char *text = arena_printf(arena,
 	    "tunec: 1\nname: short_ones\n"
-	    "inputs: {x: 'u8[300]', s: 'i8[300]', h: 'i16[300]', q: 'i32[300]'}\n"
-	    "compute: |\n%s", compute);
+	    "inputs: {x: 'u8[300]', s: 'i8[300]', h: 'i16[300]', q: 'i32[300]',"
+	    "  w: 'u16[300]', v: 'u32[300]'}\n"
+	    "compute: |\n%s",
+	    compute);
 	Program *p = program_of_text(arena, text, NUMERICS_DEFAULT);
 	Target *t = target_parse(
 	    arena, "llvm -mcpu=x86-64-v3 -threads=1", &error);
@@ -68,30 +70,49 @@ static const char *pick(Rng *rng, const char *const *from, int n)
 	return from[rng_below(rng, (uint64_t)n)];
 }
 
-static const char *expression(Arena *arena, Rng *rng, int depth)
+/* Of i32, or of u32, what they have of each other in between. */
+static const char *expression(
+    Arena *arena, Rng *rng, int depth, bool is_unsigned)
 {
 	static const char *const leaves[] = {"i32(x[i])", "i32(s[i])",
 	    "i32(x[299 - i])", "i32(h[i])", "i32(i)", "i32(0)", "i32(1)",
 	    "i32(-1)", "i32(3)", "i32(100)", "i32(255)", "i32(-128)",
 	    "i32(32767)", "i32(-32768)"};
+	static const char *const unsigned_leaves[] = {"u32(x[i])", "u32(w[i])",
+	    "u32(x[299 - i])", "u32(i)", "u32(0)", "u32(1)", "u32(3)",
+	    "u32(100)", "u32(255)", "u32(32768)", "u32(65535)"};
 	static const char *const twos[] = {"(%s + %s)", "(%s - %s)", "(%s*%s)",
 	    "min(%s, %s)", "max(%s, %s)", "bit_and(%s, %s)", "bit_or(%s, %s)",
 	    "bit_xor(%s, %s)", "(if x[i] < 99 then %s else %s)",
 	    "(if i < 77 then %s else %s)"};
-	static const char *const ones[] = {"abs(%s)", "(-%s)", "(%s//4)",
-	    "(%s//256)", "(%s %% 8)", "(%s//7)", "(%s//255)", "(%s %% 100)",
-	    "shift_right(%s, 3)", "shift_left(%s, 2)",
+	static const char *const ones[] = {"(%s//4)", "(%s//256)", "(%s %% 8)",
+	    "(%s//7)", "(%s//255)", "(%s %% 100)", "shift_right(%s, 3)",
+	    "shift_left(%s, 2)", "abs(%s)", "(-%s)",
 	    "shift_right(%s, i32(i %% 16))", "shift_left(%s, i32(i %% 5))",
 	    "clamp(%s, -300, 400)", "i32(u8(%s))", "i32(i8(%s))",
 	    "i32(i16(%s))"};
+	static const char *const unsigned_ones[] = {"(%s//4)", "(%s//256)",
+	    "(%s %% 8)", "(%s//7)", "(%s//255)", "(%s %% 100)",
+	    "shift_right(%s, 3)", "shift_left(%s, 2)", "clamp(%s, 3, 400)",
+	    "u32(u8(%s))", "u32(u16(%s))", "u32(i16(%s))"};
 	if (!depth || !rng_below(rng, 8))
-		return pick(rng, leaves, sizeof leaves / sizeof *leaves);
-	const char *a = expression(arena, rng, depth - 1);
+		return is_unsigned
+		    ? pick(rng, unsigned_leaves,
+			  sizeof unsigned_leaves / sizeof *unsigned_leaves)
+		    : pick(rng, leaves, sizeof leaves / sizeof *leaves);
+	if (!rng_below(rng, 6))
+		return arena_printf(arena, is_unsigned ? "u32(%s)" : "i32(%s)",
+		    expression(arena, rng, depth - 1, !is_unsigned));
+	const char *a = expression(arena, rng, depth - 1, is_unsigned);
 	if (rng_below(rng, 5) < 2)
 		return arena_printf(arena,
-		    pick(rng, ones, sizeof ones / sizeof *ones), a);
+		    is_unsigned
+			? pick(rng, unsigned_ones,
+			      sizeof unsigned_ones / sizeof *unsigned_ones)
+			: pick(rng, ones, sizeof ones / sizeof *ones),
+		    a);
 	return arena_printf(arena, pick(rng, twos, sizeof twos / sizeof *twos),
-	    a, expression(arena, rng, depth - 1));
+	    a, expression(arena, rng, depth - 1, is_unsigned));
 }
 
 static void test_random(void **state)
@@ -103,10 +124,15 @@ static void test_random(void **state)
 		Arena *arena = arena_new();
 		Rng rng = rng_stream(2026, 11, (uint64_t)i);
 		const char *type = types[i % 3];
-		accepted += same(arena, &rng, arena_printf(arena,
-		    "  t[i < 300] = %s + 0*i32(x[i])\n"
-		    "  y[i < 300] = %s(clamp(t[i], -300, 300) + 2*i32(s[i]))\n",
-		    expression(arena, &rng, DEPTH), type),
+		bool is_unsigned = i / 2 % 2;
+		accepted += same(arena, &rng,
+		    arena_printf(arena,
+			is_unsigned
+			    ? "  t[i < 300] = %s + 0*u32(x[i])\n"
+			      "  y[i < 300] = %s(min(t[i], 600) + 2*u32(x[i]))\n"
+			    : "  t[i < 300] = %s + 0*i32(x[i])\n"
+			      "  y[i < 300] = %s(clamp(t[i], -300, 300) + 2*i32(s[i]))\n",
+			expression(arena, &rng, DEPTH, is_unsigned), type),
 		    i % 2 ? "shorten(t)\nshorten(y)\n"
 			    "y_o, y_v = split(y.i, [_, 16])\nvectorize(y_v, 16)"
 			  : "shorten(t)\ncompute_inline(t)");
@@ -149,7 +175,16 @@ static void test_ends(void **state)
 		"shift_right(bit_and(i32(h[i])*3, 131071), 3)"},
 	    {"i32(h[i])*i32(h[i]) % 128 + i32(h[i])//2", "q[i] % 128"},
 	    {"i32(h[i]) - 0", "i32(h[i]) - 1"}, {"i32(i)*109", "i32(i)*110"},
-	    {"max(i32(i % 100), i32(s[i]))*2", "i32(i)*i32(x[i])"}};
+	    {"max(i32(i % 100), i32(s[i]))*2", "i32(i)*i32(x[i])"},
+	    {"u32(x[i])*257", "u32(x[i])*258"},
+	    {"u32(x[i])*77 + u32(x[i])*150 + u32(x[i])*29",
+		"u32(x[i])*77 + u32(x[i])*151 + u32(x[i])*30"},
+	    {"(u32(x[i])*257)//256", "(u32(x[i])*258)//256"},
+	    {"u32(w[i])//3", "(u32(w[i]) + 1)//3"},
+	    {"u32(w[i])", "u32(w[i]) - 1"}, {"u32(x[i]) % 9", "v[i] % 9"},
+	    {"max(u32(w[i]), 3)", "max(u32(s[i]), 3)"},
+	    {"i32(u32(w[i])//2)", "i32(u32(w[i]))"},
+	    {"u32(i32(x[i])*128)", "u32(i32(s[i]))"}};
 	(void)state;
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
 		for (int k = 0; k < 2; k++) {
