@@ -44,8 +44,9 @@ typedef struct {
 } TileAxis;
 
 enum {
-	LONG_LOOP = 4, /* worth splitting */
-	KEPT_PART = 8  /* of the second cache: what it keeps for the next call */
+	LONG_LOOP = 4,	 /* worth splitting */
+	SHORT_LOOP = 16, /* steps that may all be in code */
+	KEPT_PART = 8 /* of the second cache: what it keeps for the next call */
 };
 
 /* A loop of the reduction: axis // (below * times) of its axis's values. */
@@ -366,17 +367,22 @@ static int loop_to_split(const Tiling *t)
 	return keeps_order(t) && best < t->loops.n - 1 ? -1 : best;
 }
 
-/* A split that is not of a whole axis has to divide it. */
+/* A split that is not of a whole axis has to divide it; a short loop may be all of
+ * it. */
 static const char *inner_sizes(
     const Tiling *t, const ReduceLoop *x, int64_t times)
 {
 	bool whole = x->count == t->block->axes[x->axis].extent;
+	int64_t all = x->count % times ? 0 : x->count / times, last = 0;
 	const char *sizes = "";
 	for (const int *n = inner_values; *n; n++)
 		if (*n * times <= x->count &&
-		    (whole || x->count % (*n * times) == 0))
+		    (whole || x->count % (*n * times) == 0)) {
 			sizes = rule_and_size(t->r, sizes, *n);
-	return sizes;
+			last = *n;
+		}
+	return all > last && all <= SHORT_LOOP ? rule_and_size(t->r, sizes, all)
+					       : sizes;
 }
 
 /* The intrinsic for what the block computes, with what the inline rule puts
