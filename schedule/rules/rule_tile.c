@@ -45,7 +45,7 @@ typedef struct {
 
 enum {
 	LONG_LOOP = 4,	 /* worth splitting */
-	SHORT_LOOP = 16, /* steps that may all be in code */
+	SHORT_LOOP = 8, /* steps that may all be in code */
 	KEPT_PART = 8 /* of the second cache: what it keeps for the next call */
 };
 
