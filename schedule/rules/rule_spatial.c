@@ -35,6 +35,7 @@ enum {
 	SHORT = 4,	  /* vectors of a row */
 	SLIM = 2,	  /* bytes of an element, at most */
 	WIDE = 64,	  /* of a vector: then bytes have masks, too */
+	SHORTEST = 16,	  /* bytes of a vector */
 	KINDS_MOST = 8,	  /* elements at once that are made of the same data */
 	APART_MOST = 9	  /* elements side by side, each made in its own way */
 };
@@ -296,12 +297,15 @@ static bool reads_slim(const Rules *r, int block)
 }
 
 /* Twice what a register holds of what is computed, where what is stored fits
- * half of one: it is loaded and shuffled for all of them at once. */
+ * half of one, or the shortest one there is: it is loaded and shuffled for all of them
+ * at once. */
 static int widest_stored(const Spatial *s, int axis)
 {
 	int lanes = rule_widest(s->r, s->block, axis);
-	return s->r->machine->vector_bytes >= WIDE && is_home(s) &&
-		is_slim(s->r, s->block->buffer) &&
+	DType stored = s->r->program->buffers[s->block->buffer].type;
+	bool half = s->r->machine->vector_bytes >= WIDE ||
+	    2 * lanes * dtype_bytes(stored) <= SHORTEST;
+	return half && is_home(s) && is_slim(s->r, s->block->buffer) &&
 		reads_slim(s->r, s->info->block) &&
 		s->block->axes[axis].extent >= 2 * lanes
 	    ? 2 * lanes
