@@ -25,25 +25,6 @@ static const Dialect dialects[] = {
 #undef DIALECT
 };
 
-const char *device_text(EmitDevice *e, const char *format, ...)
-{
-	Buf text = {0};
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&text, format, args);
-	va_end(args);
-	const char *copy = arena_strdup(e->c.arena, buf_text(&text));
-	buf_free(&text);
-	return copy;
-}
-
-const char *device_place(EmitDevice *e, int temp, int part)
-{
-	const char *name = device_name(e, temp, part);
-	return e->c.declared[temp]
-	    ? name : device_text(e, "%s %s", device_variable(e, temp), name);
-}
-
 /* --- bodies -------------------------------------------------------------- */
 
 static void put_body(EmitDevice *e, const LowBody *body);

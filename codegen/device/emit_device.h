@@ -6,6 +6,7 @@
  *     emit_device_fragment.c products of a GPU's warp
  *     emit_device_live.c     what need not be there
  *     emit_device_convert.c  conversions
+ *     emit_device_part.c     the parts that hold a temporary
  *     emit_device_type.c     types, literals, helpers
  *     emit_opencl_host.c     the .c that launches OpenCL's
  *     dialects.def           what CUDA C and OpenCL C call things
@@ -51,6 +52,8 @@ typedef struct {
 } EmitDevice;
 
 /* emit_device_type.c */
+const char *device_text(EmitDevice *e, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 bool emit_device_reserved(const char *name);
 /* To what stands before the kernel. */
 void emit_device_put(EmitDevice *e, const char *format, ...)
@@ -75,10 +78,26 @@ const char *device_packed(EmitDevice *e, DType type, int lanes);
 const char *device_copy(EmitDevice *e, int bytes);
 const char *device_copies_word(EmitDevice *e, const char *word);
 
+/* An affine sum of indices; as a place in an array. */
+const char *device_affine(EmitDevice *e, const LowAffine *a);
+
+/* emit_device_part.c */
 /* Lanes of a part of a temporary, and how many parts it has. */
 int device_part(const EmitDevice *e, int temp);
 int device_parts(const EmitDevice *e, int temp);
 const char *device_name(EmitDevice *e, int temp, int part);
+/* The type of a variable: of a part. */
+const char *device_variable(EmitDevice *e, int temp);
+/* "float x" where this assignment declares x, else "x". */
+const char *device_place(EmitDevice *e, int temp, int part);
+/* The part of `dst` at hand; the last one declares all. */
+void device_assign(EmitDevice *e, int dst, int part, const char *value);
+/* Lane `lane` of a temporary, a scalar. */
+const char *device_lane(EmitDevice *e, int temp, int lane);
+/* A part of what an operation gives from a text for each of its lanes. */
+typedef const char *LaneText(EmitDevice *e, const LowNode *n, int lane);
+const char *device_from_lanes(
+    EmitDevice *e, const LowNode *n, int part, LaneText *text);
 
 /* emit_device_convert.c: `a`, so many lanes of one type, as another. */
 const char *device_convert(
@@ -91,25 +110,12 @@ const char *device_as_mask(
 
 /* emit_device_op.c */
 void device_op(EmitDevice *e, const LowNode *n);
-/* A quotient or remainder whose divisor is not in the text. */
-bool device_divides_by_bits(const EmitDevice *e, const LowNode *n);
-/* The part of `dst` at hand; the last one declares all. */
-void device_assign(EmitDevice *e, int dst, int part, const char *value);
-/* Lane `lane` of a temporary, a scalar. */
-const char *device_lane(EmitDevice *e, int temp, int lane);
-/* A part of what an operation gives from a text for each of its lanes. */
-typedef const char *LaneText(EmitDevice *e, const LowNode *n, int lane);
-const char *device_from_lanes(
-    EmitDevice *e, const LowNode *n, int part, LaneText *text);
-
-/* An affine sum of indices; as a place in an array. */
-const char *device_affine(EmitDevice *e, const LowAffine *a);
-/* The type of a variable: of a part. */
-const char *device_variable(EmitDevice *e, int temp);
 
 /* emit_device_live.c: fills `live`; an operation that need not be there. */
 void device_find_live(EmitDevice *e);
 bool device_is_dead(const EmitDevice *e, const LowNode *n);
+/* A quotient or remainder whose divisor is not in the text. */
+bool device_divides_by_bits(const EmitDevice *e, const LowNode *n);
 
 /* emit_device_memory.c: loads and stores; false: not one of these. */
 bool device_memory(EmitDevice *e, const LowNode *n);
@@ -123,11 +129,5 @@ const char *device_tf32(EmitDevice *e, const char *x); /* it, rounded */
 /* emit_device_group.c: of a warpgroup, and what they need of a barrier */
 void device_wgmma(EmitDevice *e, const LowNode *n);
 void device_barrier(EmitDevice *e, const LowNode *n);
-
-/* emit_device.c */
-/* "float x" where this assignment declares x, else "x". */
-const char *device_place(EmitDevice *e, int temp, int part);
-const char *device_text(EmitDevice *e, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -25,6 +25,14 @@ static void read_affine(Live *l, const LowAffine *a)
 			read_temp(l, a->terms[i].temp);
 }
 
+bool device_divides_by_bits(const EmitDevice *e, const LowNode *n)
+{
+	return (n->op == LOW_FLOORDIV || n->op == LOW_MOD) &&
+	    emit_c_power_of_two(&e->c, n->arg[1]) >= 0 &&
+	    (n->op == LOW_FLOORDIV || device_part(e, n->dst) == 1 ||
+		e->c.f->temps.at[n->dst].type != DT_U8);
+}
+
 bool device_is_dead(const EmitDevice *e, const LowNode *n)
 {
 	return n->dst >= 0 && !low_op_writes(n->op) &&

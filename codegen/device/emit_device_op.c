@@ -23,13 +23,6 @@ static int lane_bytes(const EmitDevice *e, int temp)
 
 /* --- assignments ------------------------------------------------------------ */
 
-void device_assign(EmitDevice *e, int dst, int part, const char *value)
-{
-	emit_c_line(&e->c, "%s = %s;", device_place(e, dst, part), value);
-	if (part == device_parts(e, dst) - 1)
-		e->c.declared[dst] = true;
-}
-
 /* What a part of `dst` is: a text for its number. */
 typedef const char *PartText(EmitDevice *e, const LowNode *n, int part);
 
@@ -43,33 +36,6 @@ static void each_part(EmitDevice *e, const LowNode *n, PartText *text)
 static const char *arg(EmitDevice *e, const LowNode *n, int i, int part)
 {
 	return device_name(e, n->arg[i], part);
-}
-
-const char *device_lane(EmitDevice *e, int temp, int lane)
-{
-	int part = device_part(e, temp);
-	const char *name = device_name(e, temp, lane / part);
-	if (part == 1)
-		return name;
-	return device_text(e, "%s.s%x%s", name, lane % part,
-	    temp_of(e, temp)->type == DT_BOOL ? " != 0" : "");
-}
-
-const char *device_from_lanes(
-    EmitDevice *e, const LowNode *n, int part, LaneText *text)
-{
-	const LowTemp *d = temp_of(e, n->dst);
-	int lanes = device_part(e, n->dst);
-	if (lanes == 1)
-		return text(e, n, part);
-	Buf list = {0};
-	for (int l = 0; l < lanes; l++)
-		buf_printf(&list, "%s%s", l ? ", " : "",
-		    text(e, n, part * lanes + l));
-	const char *type = device_type(e, d->type, lanes);
-	const char *all = device_text(e, "(%s)(%s)", type, buf_text(&list));
-	buf_free(&list);
-	return all;
 }
 
 /* A scalar in all lanes of a part. */
@@ -320,14 +286,6 @@ static const char *text_abs(EmitDevice *e, const LowNode *n, int part)
 		return device_text(e, "as_%s(abs(%s))", t, a);
 	return device_text(e, "%s < 0 ? (%s)(0 - (%s)%s) : %s", a, t,
 	    device_bytes(type) == 8 ? "unsigned long long" : "unsigned", a, a);
-}
-
-bool device_divides_by_bits(const EmitDevice *e, const LowNode *n)
-{
-	return (n->op == LOW_FLOORDIV || n->op == LOW_MOD) &&
-	    emit_c_power_of_two(&e->c, n->arg[1]) >= 0 &&
-	    (n->op == LOW_FLOORDIV || device_part(e, n->dst) == 1 ||
-		temp_of(e, n->dst)->type != DT_U8);
 }
 
 /* Compilers shift a sign in, as the machines do. */

@@ -1,4 +1,4 @@
-/* Types, literals and helpers of device languages.  A helper is defined once, in
+/* Types, literals, sums of indices and helpers of device languages.  A helper is defined once, in
  * the file's prelude, when the first operation asks for its name. */
 #include <assert.h>
 #include <ctype.h>
@@ -6,6 +6,18 @@
 #include <string.h>
 
 #include "codegen/device/emit_device.h"
+
+const char *device_text(EmitDevice *e, const char *format, ...)
+{
+	Buf text = {0};
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(&text, format, args);
+	va_end(args);
+	const char *copy = arena_strdup(e->c.arena, buf_text(&text));
+	buf_free(&text);
+	return copy;
+}
 
 /* --- names --------------------------------------------------------------- */
 
@@ -154,34 +166,7 @@ const char *device_number(EmitDevice *e, DType type, int64_t value)
 	    (uint64_t)value > UINT32_MAX ? e->dialect->suffix : "");
 }
 
-/* --- parts --------------------------------------------------------------- */
-
-int device_part(const EmitDevice *e, int temp)
-{
-	int lanes = e->c.f->temps.at[temp].lanes;
-	return lanes < e->dialect->part ? lanes : e->dialect->part;
-}
-
-int device_parts(const EmitDevice *e, int temp)
-{
-	return e->c.f->temps.at[temp].lanes / device_part(e, temp);
-}
-
-const char *device_name(EmitDevice *e, int temp, int part)
-{
-	const char *name = e->c.temp[temp];
-	return device_parts(e, temp) == 1
-		   ? name
-		   : device_text(e, "%s_part%d", name, part);
-}
-
-const char *device_variable(EmitDevice *e, int temp)
-{
-	int lanes = device_part(e, temp);
-	return lanes == 1 && low_temp_is_narrow(e->c.f, temp)
-		   ? "int"
-		   : device_type(e, e->c.f->temps.at[temp].type, lanes);
-}
+/* --- indices ------------------------------------------------------------- */
 
 const char *device_affine(EmitDevice *e, const LowAffine *a)
 {
