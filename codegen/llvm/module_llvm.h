@@ -5,9 +5,10 @@
  *     module_llvm_launch.c    what a GPU's launch has beyond that
  *     module_llvm_nvptx.c     the same in NVIDIA's words
  *     module_llvm_amdgpu.c    and in AMD's
- *     module_llvm_address.c   addresses that move with loops
+ *     module_llvm_address.c   addresses that move with loops, sums of indices
  *     module_llvm_memory.c    loads, stores
  *     module_llvm_op.c        operations on temporaries
+ *     module_llvm_temp.c      what these are: values, and slots
  *     module_llvm_dot.c       sums of products that are one operation
  *     module_llvm_fragment.c  products of a GPU's warp
  *     module_llvm_group.c     of its warpgroup
@@ -98,8 +99,6 @@ typedef struct {
 } LlvmDevice;
 extern const LlvmDevice llvm_nvptx, llvm_amdgpu;
 
-bool llvm_is_gpu(const LlvmGen *gen);
-
 /* module_llvm_launch.c: a kernel of so many threads; the number of this block or
  * thread, i32; all threads of the block are here; memory of a block or thread */
 void llvm_launch_mark(
@@ -120,23 +119,25 @@ LLVMValueRef llvm_load_matrix(LlvmFunction *f, const LowNode *node);
 /* module_llvm_group.c: a warpgroup's product */
 void llvm_wgmma(LlvmFunction *f, const LowNode *node);
 
-/* module_llvm_op.c: an index is held in 32 bits where its range and the target
+/* module_llvm_temp.c: an index is held in 32 bits where its range and the target
  * have it so: as DT_I32, else as its own type */
 DType llvm_held_as(const LlvmFunction *f, int temp);
 /* A temporary of a GPU's thread that the launch never changes: the builder goes
  * to where such are computed, and comes back. */
 LLVMBasicBlockRef llvm_fixed_begin(LlvmFunction *f);
 void llvm_fixed_end(LlvmFunction *f, LLVMBasicBlockRef here, int temp);
-void llvm_op_emit(LlvmFunction *f, const LowNode *node);
 LLVMValueRef llvm_temp_read(LlvmFunction *f, int temp);
 void llvm_temp_write(LlvmFunction *f, int temp, LLVMValueRef value);
 
-/* module_llvm_memory.c: the sum, in 32 bits where it is narrow and wanted so */
-LLVMValueRef llvm_affine(
-    LlvmFunction *f, const LowAffine *affine, bool narrow);
+/* module_llvm_op.c */
+void llvm_op_emit(LlvmFunction *f, const LowNode *node);
+
+/* module_llvm_memory.c */
 void llvm_memory_emit(LlvmFunction *f, const LowNode *node);
 
 /* module_llvm_address.c */
+/* The sum, in 32 bits where it is narrow and wanted so. */
+LLVMValueRef llvm_affine(LlvmFunction *f, const LowAffine *affine, bool narrow);
 /* Of an element's address; here, where the builder stands. */
 LLVMValueRef llvm_address(LlvmFunction *f, const LowNode *node);
 /* The terms in the order in which their temporaries were defined, those that are
@@ -187,6 +188,7 @@ LLVMValueRef llvm_libm(LlvmGen *gen, const char *name, DType type,
 LLVMAttributeRef llvm_attribute(LlvmGen *gen, const char *name, uint64_t value);
 bool llvm_is_signed(DType type);
 bool llvm_has(const LlvmGen *gen, CpuFeature feature);
+bool llvm_is_gpu(const LlvmGen *gen);
 
 /* module_llvm_load.c: see codegen.h. */
 Status module_llvm_load(const void *object, size_t size,

@@ -45,6 +45,27 @@ int llvm_sorted_terms(
 	return n;
 }
 
+V llvm_affine(LlvmFunction *f, const LowAffine *affine, bool narrow)
+{
+	LLVMBuilderRef b = f->gen->builder;
+	LowTerm *terms = NEW_N(f->arena, LowTerm, affine->n);
+	int n = llvm_sorted_terms(f, affine, terms);
+	int bits = narrow ? 32 : 64;
+	V sum = NULL, constant = llvm_int(f->gen, bits, affine->constant, 1);
+	for (int i = 0; i < n; i++) {
+		V term = llvm_resized(
+		    f->gen, llvm_temp_read(f, terms[i].temp), bits, 1);
+		if (terms[i].coefficient != 1)
+			term = LLVMBuildNSWMul(b, term,
+			    llvm_int(f->gen, bits, terms[i].coefficient, 1),
+			    "");
+		sum = sum ? LLVMBuildNSWAdd(b, sum, term, "") : term;
+	}
+	if (!sum)
+		return constant;
+	return affine->constant ? LLVMBuildNSWAdd(b, sum, constant, "") : sum;
+}
+
 static V moved(LlvmFunction *f, int buffer, V pointer, V elements)
 {
 	DType type = f->low->buffers.at[buffer].type;

@@ -10,11 +10,6 @@ typedef LLVMValueRef V;
 
 enum { SHARED_SPACE = 3 };
 
-bool llvm_is_gpu(const LlvmGen *gen)
-{
-	return gen->arch == ARCH_NVPTX || gen->arch == ARCH_AMDGPU;
-}
-
 static const LlvmDevice *device_of(const LlvmGen *gen)
 {
 	assert(llvm_is_gpu(gen));

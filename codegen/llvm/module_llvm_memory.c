@@ -6,27 +6,6 @@
 
 typedef LLVMValueRef V;
 
-V llvm_affine(LlvmFunction *f, const LowAffine *affine, bool narrow)
-{
-	LLVMBuilderRef b = f->gen->builder;
-	LowTerm *terms = NEW_N(f->arena, LowTerm, affine->n);
-	int n = llvm_sorted_terms(f, affine, terms);
-	int bits = narrow ? 32 : 64;
-	V sum = NULL, constant = llvm_int(f->gen, bits, affine->constant, 1);
-	for (int i = 0; i < n; i++) {
-		V term = llvm_resized(
-		    f->gen, llvm_temp_read(f, terms[i].temp), bits, 1);
-		if (terms[i].coefficient != 1)
-			term = LLVMBuildNSWMul(b, term,
-			    llvm_int(f->gen, bits, terms[i].coefficient, 1),
-			    "");
-		sum = sum ? LLVMBuildNSWAdd(b, sum, term, "") : term;
-	}
-	if (!sum)
-		return constant;
-	return affine->constant ? LLVMBuildNSWAdd(b, sum, constant, "") : sum;
-}
-
 static LLVMTypeRef memory_type(LlvmGen *gen, DType type, int lanes)
 {
 	return type == DT_BOOL ? llvm_int_type(gen, 8, lanes)

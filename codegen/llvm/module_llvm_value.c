@@ -52,6 +52,11 @@ bool llvm_has(const LlvmGen *gen, CpuFeature feature)
 	return gen->arch == ARCH_X86_64 && (gen->features >> feature & 1);
 }
 
+bool llvm_is_gpu(const LlvmGen *gen)
+{
+	return gen->arch == ARCH_NVPTX || gen->arch == ARCH_AMDGPU;
+}
+
 LLVMValueRef llvm_splat(LlvmGen *gen, LLVMValueRef scalar, int lanes)
 {
 	if (lanes == 1)
