@@ -16,37 +16,12 @@
 #include "lib/escape.h"
 #include "lib/wide.h"
 
-/* --- text ---------------------------------------------------------------- */
-
-void emit_c_line(EmitC *e, const char *format, ...)
-{
-	emit_c_end_list(e);
-	for (int i = 0; i < e->depth; i++)
-		buf_putc(e->out, '\t');
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(e->out, format, args);
-	va_end(args);
-	buf_putc(e->out, '\n');
-}
-
 static void comment_line(EmitC *e, const char *text)
 {
 	Buf safe = {0};
 	escape_comment(&safe, text);
 	emit_c_line(e, "/* %s */", buf_text(&safe));
 	buf_free(&safe);
-}
-
-const char *emit_c_place(EmitC *e, int temp)
-{
-	if (e->declared[temp])
-		return e->temp[temp];
-	e->declared[temp] = true;
-	if (e->plan)
-		e->temp[temp] = emit_c_name(e, e->f->temps.at[temp].wish);
-	return arena_printf(
-	    e->arena, "%s %s", emit_c_type(e, temp), e->temp[temp]);
 }
 
 /* --- bodies -------------------------------------------------------------- */
@@ -327,12 +302,6 @@ static const char *buffer_place(EmitC *e, const LowBuffer *b, const char *base)
 		return arena_printf(
 		    e->arena, "%s + %lld", base, (long long)b->offset);
 	return base;
-}
-
-bool emit_c_is_const(const EmitC *e, const LowBuffer *b)
-{
-	const LowParam *p = &e->f->params.at[b->param];
-	return b->kind == LOWBUF_PARAM && !p->output && !p->workspace;
 }
 
 static void declare_buffers(EmitC *e, const Used *used)

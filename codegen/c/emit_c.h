@@ -2,6 +2,8 @@
  *
  *     emit_c.c         functions, loops, declarations, parallel regions
  *     emit_c_plan.c    what of each temporary the text needs
+ *     emit_c_known.c   what is known of one: numbers, sums, masks
+ *     emit_c_reads.c   what the text of a node reads
  *     emit_c_fold.c    what stands where it is read
  *     emit_c_scope.c   names, places of declarations, widths of masks
  *     emit_c_name.c    the shortest name that is free where it is declared
@@ -10,7 +12,8 @@
  *     emit_c_memory.c  loads and stores
  *     emit_c_sums.c    sums that fill the registers
  *     emit_c_types.c   vector types and helpers, written once where needed
- *     emit_c_masks.c   vectors of conditions
+ *     emit_c_masks.c   vectors of conditions: what they are, and macros of them
+ *     emit_c_conditions.c  such vectors as operands and results
  *     emit_c_macros.c  vector operations that C has no operator for
  *     emit_c_x86.c     those that x86 has an intrinsic for
  *     emit_c_shuffle.c shuffles that compilers take apart, by x86's intrinsics */
@@ -163,22 +166,38 @@ bool emit_c_is_argument(const LowFunction *f, const LowBuffer *b);
 /* Means something else to a compiler or to the emitted file. */
 bool emit_c_reserved(const char *name);
 
-/* emit_c_plan.c */
-void emit_c_plan(EmitC *e);
+/* emit_c_known.c */
 /* A number that is known, alone or in all lanes; or NULL. */
 const LowNode *emit_c_constant(const EmitC *e, int temp);
 bool emit_c_is_left_out(const EmitC *e, const LowNode *n);
 /* Does it assign the first value of a variable?  Of a temporary that restarts. */
 bool emit_c_starts(const EmitC *e, const LowNode *n);
+bool emit_c_is_number(const EmitC *e, int temp);
+bool emit_c_has_effect(const LowNode *n);
+/* k of a temporary that is the constant 2^k, else -1. */
+int emit_c_power_of_two(const EmitC *e, int temp);
+/* With what stands for its terms. */
+LowAffine emit_c_sum(EmitC *e, const LowAffine *a);
+LowAffine emit_c_index(EmitC *e, int temp);
+/* Are its lanes known when the text is written? */
+bool emit_c_is_constant_mask(const EmitC *e, int temp);
+/* Of a choice that has 0 as its other arm and is an AND for that: the argument that
+ * it reads, 1 or 2; else 0.  With mask registers only where the mask is known, for a
+ * vector of it stays in a register then. */
+int emit_c_kept_arm(EmitC *e, const LowNode *n);
+/* Is a temporary a comparison of which only the opposite is made, as that? */
+bool emit_c_is_opposite(const EmitC *e, int temp);
+
+/* emit_c_reads.c */
 typedef void EmitRead(void *context, int temp, const LowNode *n, int arg);
 /* Of the node itself, not of what is inside. */
 void emit_c_each_read(
     EmitC *e, const LowNode *n, EmitRead *read, void *context);
+
+/* emit_c_plan.c */
+void emit_c_plan(EmitC *e);
 /* As lowered_captures, of what is in the text. */
 void emit_c_captures(EmitC *e, const LowNode *loop, IntVec *captures);
-/* With what stands for its terms. */
-LowAffine emit_c_sum(EmitC *e, const LowAffine *a);
-LowAffine emit_c_index(EmitC *e, int temp);
 
 /* emit_c_fold.c */
 void emit_c_fold(EmitC *e);
@@ -206,6 +225,10 @@ EmitLevel emit_c_has_level(EmitC *e, int temp);
 /* The value of the operation at hand: assigned now, or kept for who reads it. */
 void emit_c_assign(EmitC *e, int dst, EmitLevel level, const char *value);
 void emit_c_end_list(EmitC *e);
+void emit_c_line(EmitC *e, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* "float x" where x is declared by this assignment, else "x". */
+const char *emit_c_place(EmitC *e, int temp);
 
 /* emit_c_memory.c */
 bool emit_c_is_const(const EmitC *e, const LowBuffer *b); /* read only */
@@ -228,6 +251,12 @@ const char *emit_c_type(EmitC *e, int temp);
 const char *emit_c_vector(EmitC *e, DType type, int lanes);
 const char *emit_c_vector_unsigned(EmitC *e, int lane_bytes, int lanes);
 const char *emit_c_vector_signed(EmitC *e, int lane_bytes, int lanes);
+/* The storage type of a bool is a byte, of an index 64 bits. */
+DType emit_c_storage(DType type);
+/* Masks are bits of an integer, not vectors. */
+bool emit_c_has_bits(const EmitC *e);
+/* Their type; lanes of so many bytes where they are vectors. */
+const char *emit_c_mask(EmitC *e, int lane_bytes, int lanes);
 /* The same type for any address: unaligned, aliasing everything. */
 const char *emit_c_unaligned(EmitC *e, const char *vector);
 /* Names of a helper, defined on first use. */
@@ -267,20 +296,7 @@ void emit_c_define(EmitC *e, const char *name, const char *takes,
 const char *emit_c_hidden(
     EmitC *e, const char *name, const char *type, char in, const char *text);
 
-/* emit_c_masks.c: vectors of conditions */
-/* They are bits of an integer, not vectors. */
-bool emit_c_has_bits(const EmitC *e);
-/* Their type; lanes of so many bytes where they are vectors. */
-const char *emit_c_mask(EmitC *e, int lane_bytes, int lanes);
-/* The macro that puts one condition into all lanes, -1 or 0. */
-const char *emit_c_mask_splat(EmitC *e, const char *mask, int lanes);
-/* The macro of the lanes below a number. */
-const char *emit_c_lanes_below(EmitC *e, const char *mask, int lanes);
-/* Is a temporary a comparison of which only the opposite is made, as that? */
-bool emit_c_is_opposite(const EmitC *e, int temp);
-/* A comparison of two vectors of numbers, or its opposite; it binds as LEVEL_UNARY. */
-const char *emit_c_compared(EmitC *e, LowOpcode op, DType type, int lanes,
-    bool opposite, const char *a, const char *b);
+/* emit_c_conditions.c: vectors of conditions, operands and results */
 /* A temporary as an operand beside vectors whose lanes have so many bytes. */
 const char *emit_c_mask_of(EmitC *e, int temp, int bytes, EmitLevel level);
 /* The same as a vector of 0 and -1, whatever it is; lanes of 1 byte where masks
@@ -288,12 +304,18 @@ const char *emit_c_mask_of(EmitC *e, int temp, int bytes, EmitLevel level);
 const char *emit_c_mask_vector(EmitC *e, int temp, int bytes);
 /* As an integer with a bit for each of 8 to 64 lanes, the first the lowest. */
 const char *emit_c_mask_word(EmitC *e, int temp);
-/* Are its lanes known when the text is written? */
-bool emit_c_is_constant_mask(const EmitC *e, int temp);
-/* Of a choice that has 0 as its other arm and is an AND for that: the argument that
- * it reads, 1 or 2; else 0.  With mask registers only where the mask is known, for a
- * vector of it stays in a register then. */
-int emit_c_kept_arm(EmitC *e, const LowNode *n);
+void emit_c_mask_insert(EmitC *e, int temp, int64_t lane, const char *value);
+/* A comparison of numbers as dst's masks. */
+void emit_c_assign_compared(
+    EmitC *e, int dst, LowOpcode op, DType type, const char *a, const char *b);
+/* `vector`, of numbers of a type's storage, != 0, as dst's masks. */
+void emit_c_assign_not_zero(EmitC *e, int dst, DType type, const char *vector);
+
+/* emit_c_masks.c: their macros */
+/* The macro that puts one condition into all lanes, -1 or 0. */
+const char *emit_c_mask_splat(EmitC *e, const char *mask, int lanes);
+/* The macro of the lanes below a number. */
+const char *emit_c_lanes_below(EmitC *e, const char *mask, int lanes);
 /* Such a mask as a mask register: clang 14 makes shuffles of the choices by bits
  * that it knows. */
 const char *emit_c_mask_hidden(EmitC *e, int lanes, const char *mask);
@@ -302,10 +324,6 @@ const char *emit_c_mask_in(EmitC *e, int bytes, int lanes);
 /* Macros between bits and such vectors of bytes. */
 const char *emit_c_mask_lanes(EmitC *e, int lanes);
 const char *emit_c_mask_of_lanes(EmitC *e, int lanes);
-void emit_c_mask_insert(EmitC *e, int temp, int64_t lane, const char *value);
-/* A vector of 0 and -1 in lanes of `from` bytes, as one with lanes of `to`. */
-const char *emit_c_resized(
-    EmitC *e, const char *mask, int from, int to, int lanes);
 
 /* emit_c_macros.c */
 /* Name of the macro that does an operation on vectors of this shape, defined
@@ -333,6 +351,13 @@ const char *emit_c_convert(EmitC *e, DType from, DType to, const char *a);
 /* Of a vector: between integers, or to f64. */
 const char *emit_c_convert_vector(
     EmitC *e, DType from, DType to, int lanes, const char *a);
+/* A vector of 0 and -1 in lanes of `from` bytes, as one with lanes of `to`. */
+const char *emit_c_resized(
+    EmitC *e, const char *mask, int from, int to, int lanes);
+const char *emit_c_comparison(LowOpcode op); /* "<=" */
+/* A comparison of two vectors of numbers, or its opposite; it binds as LEVEL_UNARY. */
+const char *emit_c_compared(EmitC *e, LowOpcode op, DType type, int lanes,
+    bool opposite, const char *a, const char *b);
 
 /* emit_c_x86.c */
 /* An expression over a macro's parameters, by an intrinsic; NULL: none. */
@@ -366,19 +391,8 @@ const char *emit_c_pack(EmitC *e, DType from, DType to, int lanes);
 
 /* emit_c_ops.c */
 void emit_c_op(EmitC *e, const LowNode *node);
-/* k of a temporary that is the constant 2^k, else -1. */
-int emit_c_power_of_two(const EmitC *e, int temp);
-const char *emit_c_comparison(LowOpcode op); /* "<=" */
-/* The storage type of a bool is a byte, of an index 64 bits. */
-DType emit_c_storage(DType type);
-/* `vector`, of numbers of a type's storage, != 0, as dst's masks. */
-void emit_c_assign_not_zero(EmitC *e, int dst, DType type, const char *vector);
 
 /* emit_c.c */
-void emit_c_line(EmitC *e, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* "float x" where x is declared by this assignment, else "x". */
-const char *emit_c_place(EmitC *e, int temp);
 /* "const float *data", without the name's comma; shared with the header. */
 void emit_c_signature(Buf *out, const LowFunction *f, const char *const *names);
 /* emit_header.c: what parameters are called where others read it; the function

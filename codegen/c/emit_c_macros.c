@@ -123,6 +123,14 @@ const char *emit_c_math(
 	return emit_c_function(e, math, type == DT_F32 ? "f" : "", a, b);
 }
 
+const char *emit_c_comparison(LowOpcode op)
+{
+	return op == LOW_LT ? "<"
+	    : op == LOW_LE  ? "<="
+	    : op == LOW_EQ  ? "=="
+			    : "!=";
+}
+
 const char *emit_c_fma(EmitC *e, DType type)
 {
 	const char *name = type == DT_F32 ? "fmaf" : "fma";
@@ -181,6 +189,30 @@ const char *emit_c_convert_vector(
 		    emit_c_macro(e, LOW_CONVERT, OP_CAST, from, to, lanes), a);
 	return arena_printf(e->arena, "__builtin_convertvector(%s, %s)", a,
 	    emit_c_vector(e, to, lanes));
+}
+
+const char *emit_c_resized(
+    EmitC *e, const char *mask, int from, int to, int lanes)
+{
+	static const DType of_bytes[] = {
+	    [1] = DT_I8, [2] = DT_I16, [4] = DT_I32, [8] = DT_I64};
+	if (from == to)
+		return mask;
+	return emit_c_convert_vector(
+	    e, of_bytes[from], of_bytes[to], lanes, mask);
+}
+
+const char *emit_c_compared(EmitC *e, LowOpcode op, DType type, int lanes,
+    bool opposite, const char *a, const char *b)
+{
+	if (emit_c_has_bits(e))
+		return arena_printf(e->arena, "%s(%s, %s)",
+		    emit_c_macro(
+			e, op, opposite ? OP_NOT : OP_CAST, type, type, lanes),
+		    a, b);
+	return arena_printf(e->arena, "(%s)(%s %s %s)",
+	    emit_c_mask(e, type == DT_INDEX ? 8 : dtype_bytes(type), lanes), a,
+	    emit_c_comparison(op), b);
 }
 
 /* --- the general form ---------------------------------------------------- */

@@ -19,6 +19,12 @@
 
 #include "codegen/c/emit_c.h"
 
+bool emit_c_is_const(const EmitC *e, const LowBuffer *b)
+{
+	const LowParam *p = &e->f->params.at[b->param];
+	return b->kind == LOWBUF_PARAM && !p->output && !p->workspace;
+}
+
 /* --- pointers ------------------------------------------------------------- */
 
 static bool is_same_sum(const LowAffine *a, const LowAffine *b)

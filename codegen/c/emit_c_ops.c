@@ -59,38 +59,11 @@ static void read_anyway(EmitC *e, int temp)
 		emit_c_line(e, "(void)%s;", e->temp[temp]);
 }
 
-DType emit_c_storage(DType type)
-{
-	return type == DT_BOOL ? DT_U8 : type == DT_INDEX ? DT_I64 : type;
-}
-
 /* --- masks --------------------------------------------------------------- */
 
 static const char *mask(EmitC *e, int temp, int bytes)
 {
 	return emit_c_mask_of(e, temp, bytes, LEVEL_UNARY);
-}
-
-/* A comparison of numbers as dst's masks. */
-static void assign_compared(
-    EmitC *e, int dst, LowOpcode op, DType type, const char *a, const char *b)
-{
-	int lanes = temp_of(e, dst)->lanes;
-	int bytes = type == DT_INDEX ? 8 : dtype_bytes(type);
-	const char *mask = emit_c_compared(
-	    e, op, type, lanes, emit_c_is_opposite(e, dst), a, b);
-	if (emit_c_has_bits(e) || bytes == e->mask_bytes[dst])
-		emit_c_assign(e, dst, LEVEL_UNARY, mask);
-	else
-		emit_c_assign(e, dst, LEVEL_PRIMARY,
-		    emit_c_resized(e, mask, bytes, e->mask_bytes[dst], lanes));
-}
-
-void emit_c_assign_not_zero(EmitC *e, int dst, DType type, const char *vector)
-{
-	int lanes = temp_of(e, dst)->lanes;
-	assign_compared(e, dst, LOW_NE, type, vector,
-	    arena_printf(e->arena, "(%s){0}", emit_c_vector(e, type, lanes)));
 }
 
 /* --- lanes --------------------------------------------------------------- */
@@ -853,15 +826,6 @@ static void op_abs(EmitC *e, const LowNode *n)
 	}
 }
 
-int emit_c_power_of_two(const EmitC *e, int temp)
-{
-	const LowNode *n = e->constant[temp];
-	for (int k = 0; n && k < 62; k++)
-		if (n->i == INT64_C(1) << k)
-			return k;
-	return -1;
-}
-
 /* A few bits, read more than once, of a narrow integer made wide: clang takes them, and
  * compares them, before it makes them wide, once for each that reads them. */
 static const char *kept_wide(EmitC *e, const LowNode *n, const char *text)
@@ -1004,12 +968,6 @@ static void op_scale(EmitC *e, const LowNode *n)
 
 /* --- comparisons and bools ----------------------------------------------- */
 
-const char *emit_c_comparison(LowOpcode op)
-{
-	return op == LOW_LT ? "<" : op == LOW_LE ? "<="
-	    : op == LOW_EQ ? "==" : "!=";
-}
-
 /* Of two vectors of bools, bit by bit. */
 static void compare_masks(EmitC *e, const LowNode *n)
 {
@@ -1062,7 +1020,7 @@ static void op_compare(EmitC *e, const LowNode *n)
 	else if (s->type == DT_BOOL)
 		compare_masks(e, n);
 	else
-		assign_compared(e, n->dst, n->op, s->type,
+		emit_c_assign_compared(e, n->dst, n->op, s->type,
 		    compared_wide(e, n->op, a),
 		    compared_wide(e, n->op, n->arg[1]));
 }

@@ -46,42 +46,7 @@ static void note_assigned(EmitC *e, const LowNode *n)
 		t->first = n;
 }
 
-const LowNode *emit_c_constant(const EmitC *e, int temp)
-{
-	const LowNode *n = e->plan[temp].def;
-	if (n && n->kind == LOWNODE_OP && n->op == LOW_BROADCAST)
-		n = e->plan[n->arg[0]].def;
-	return n && n->kind == LOWNODE_OP && n->op == LOW_CONST ? n : NULL;
-}
-
-static bool is_number(const EmitC *e, int temp)
-{
-	const LowNode *def = e->plan[temp].def;
-	return def && def->kind == LOWNODE_OP && def->op == LOW_CONST;
-}
-
 /* --- sums of indices -------------------------------------------------------- */
-
-LowAffine emit_c_sum(EmitC *e, const LowAffine *a)
-{
-	LowAffine sum = low_affine_const(a->constant);
-	for (int i = 0; i < a->n; i++) {
-		const EmitTemp *t = &e->plan[a->terms[i].temp];
-		LowTerm *term = NEW(e->arena, LowTerm);
-		*term = (LowTerm){a->terms[i].temp, 1};
-		sum = low_affine_add(e->arena, sum,
-		    t->is_sum ? t->sum : (LowAffine){0, 1, term},
-		    a->terms[i].coefficient);
-	}
-	return sum;
-}
-
-LowAffine emit_c_index(EmitC *e, int temp)
-{
-	LowTerm *term = NEW(e->arena, LowTerm);
-	*term = (LowTerm){temp, 1};
-	return emit_c_sum(e, &(LowAffine){0, 1, term});
-}
 
 /* The sum that an operation makes of its arguments; false: it makes none. */
 static bool sum_of(EmitC *e, const LowNode *n, LowAffine *sum)
@@ -142,80 +107,7 @@ static void note_sum(EmitC *e, const LowNode *n)
 	e->plan[n->dst].is_sum = true;
 }
 
-/* --- what is read ----------------------------------------------------------- */
-
-static void read_one(EmitC *e, int temp, const LowNode *n, int arg,
-    EmitRead *read, void *context)
-{
-	if (temp < 0)
-		return;
-	const EmitTemp *t = &e->plan[temp];
-	if (t->is_sum)
-		for (int i = 0; i < t->sum.n; i++)
-			read(context, t->sum.terms[i].temp, n, -1);
-	else if (!is_number(e, temp))
-		read(context, temp, n, arg);
-}
-
-static void read_sum(EmitC *e, const LowAffine *a, const LowNode *n,
-    EmitRead *read, void *context)
-{
-	for (int i = 0; a && i < a->n; i++)
-		if (a->terms[i].coefficient)
-			read_one(e, a->terms[i].temp, n, -1, read, context);
-}
-
-/* Of the node itself, not of what is inside.  Arguments that are printed as they
- * are have their number, others -1. */
-void emit_c_each_read(EmitC *e, const LowNode *n, EmitRead *read, void *context)
-{
-	if (n->kind == LOWNODE_LOOP)
-		read_sum(e, n->limit, n, read, context);
-	if (n->kind == LOWNODE_IF)
-		read_one(e, n->condition, n, 0, read, context);
-	if (n->kind != LOWNODE_OP)
-		return;
-	int source = emit_c_pack_source(e, n), kept = emit_c_kept_arm(e, n);
-	const LowNode *put = emit_c_widened(e, n);
-	if (source < 0)
-		source = emit_c_low_bits_source(e, n);
-	const int *arg = put ? put->arg : n->arg;
-	for (int i = 0; i < 3; i++)
-		if (!i || !kept || i == kept)
-			read_one(e, !i && source >= 0 ? source : arg[i], n, i,
-			    read, context);
-	read_sum(e, &n->address, n, read, context);
-}
-
 /* --- what is left out ------------------------------------------------------- */
-
-static bool has_effect(const LowNode *n)
-{
-	return n->kind != LOWNODE_OP || n->dst < 0;
-}
-
-static bool is_among(const EmitNodes *nodes, const LowNode *n)
-{
-	for (int i = 0; i < nodes->n; i++)
-		if (nodes->at[i] == n)
-			return true;
-	return false;
-}
-
-bool emit_c_is_left_out(const EmitC *e, const LowNode *n)
-{
-	if (has_effect(n))
-		return false;
-	const EmitTemp *t = &e->plan[n->dst];
-	return !t->live || t->is_sum || is_number(e, n->dst) ||
-	    (t->restarts && (t->first == n || is_among(&t->idle, n)));
-}
-
-bool emit_c_starts(const EmitC *e, const LowNode *n)
-{
-	const EmitTemp *t = &e->plan[n->dst];
-	return t->restarts && is_among(&t->starts, n);
-}
 
 static void count_read(void *context, int temp, const LowNode *n, int arg)
 {
@@ -249,7 +141,7 @@ static void live_body(Live *p, const LowBody *body)
 		const LowNode *n = body->at[i];
 		live_body(p, &n->other);
 		live_body(p, &n->body);
-		if (has_effect(n) || p->live[n->dst])
+		if (emit_c_has_effect(n) || p->live[n->dst])
 			emit_c_each_read(p->e, n, mark_live, p);
 	}
 }

@@ -1,5 +1,6 @@
 /* Operands and values: numbers in place, sums of indices, parentheses where
- * they are needed, and whether a value is assigned or stands where it is read. */
+ * they are needed, lines, and whether a value is assigned or stands where it is
+ * read. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -186,6 +187,31 @@ const char *emit_c_condition(EmitC *e, LowOpcode op, LowAffine form)
 	right.constant = k + 1;
 	return arena_printf(e->arena, "%s < %s", sum_text(e, &left),
 	    sum_text(e, &right));
+}
+
+/* --- lines ---------------------------------------------------------------------- */
+
+void emit_c_line(EmitC *e, const char *format, ...)
+{
+	emit_c_end_list(e);
+	for (int i = 0; i < e->depth; i++)
+		buf_putc(e->out, '\t');
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(e->out, format, args);
+	va_end(args);
+	buf_putc(e->out, '\n');
+}
+
+const char *emit_c_place(EmitC *e, int temp)
+{
+	if (e->declared[temp])
+		return e->temp[temp];
+	e->declared[temp] = true;
+	if (e->plan)
+		e->temp[temp] = emit_c_name(e, e->f->temps.at[temp].wish);
+	return arena_printf(
+	    e->arena, "%s %s", emit_c_type(e, temp), e->temp[temp]);
 }
 
 /* --- operands ---------------------------------------------------------------- */

@@ -50,6 +50,11 @@ char *emit_c_upper(EmitC *e, const char *text)
 	return copy;
 }
 
+DType emit_c_storage(DType type)
+{
+	return type == DT_BOOL ? DT_U8 : type == DT_INDEX ? DT_I64 : type;
+}
+
 /* --- vectors ------------------------------------------------------------- */
 
 static const struct {
@@ -461,5 +466,26 @@ const char *emit_c_shuffle(EmitC *e, const char *vector, const char *takes,
 	    (EmitShuffle){arena_strdup(e->arena, text), vector, name});
 	emit_c_define(e, name, takes, known,
 	    x86 ? arena_printf(e->arena, "((%s)%s)", vector, x86) : NULL, text);
+	return name;
+}
+
+/* --- masks --------------------------------------------------------------- */
+
+bool emit_c_has_bits(const EmitC *e)
+{
+	return e->isa.avx512;
+}
+
+const char *emit_c_mask(EmitC *e, int lane_bytes, int lanes)
+{
+	if (!emit_c_has_bits(e))
+		return emit_c_vector_signed(e, lane_bytes, lanes);
+	const char *name = arena_printf(e->arena, "b1x%d", lanes);
+	const char *bytes = emit_c_vector_signed(e, 1, lanes);
+	if (emit_c_first(e, name))
+		buf_printf(&e->prelude,
+		    "#ifdef TUNEC_X86\ntypedef __mmask%d %s;\n"
+		    "#else\ntypedef %s %s;\n#endif\n",
+		    lanes < 8 ? 8 : lanes, name, bytes, name);
 	return name;
 }
