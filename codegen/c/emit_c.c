@@ -9,7 +9,6 @@
  * attribute and is compiled without contraction, so that no flag decides what
  * it computes or how fast; a compiler that is not for the machine gets generic
  * vectors. */
-#include <assert.h>
 #include <string.h>
 
 #include "codegen/c/emit_c.h"

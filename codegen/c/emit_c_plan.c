@@ -9,7 +9,6 @@
  * something that it reads changes in between: a temporary, or memory.  What
  * nothing reads is left out, and the first value of a temporary that gets
  * another one before it is read. */
-#include <assert.h>
 
 #include "codegen/c/emit_c.h"
 

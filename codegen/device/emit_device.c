@@ -11,7 +11,6 @@
  * and sums are one operation.  The groups of a launch of a CPU share the
  * iterations of its parallel loop: group t of T has those from t*E/T on. */
 #include <assert.h>
-#include <string.h>
 
 #include "codegen/device/emit_device.h"
 #include "lib/escape.h"

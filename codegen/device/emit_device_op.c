@@ -1,8 +1,6 @@
 /* One operation of the lowered form as statements of a device language, one for
  * each part of what it gives. */
 #include <assert.h>
-#include <ctype.h>
-#include <string.h>
 
 #include "codegen/device/emit_device.h"
 

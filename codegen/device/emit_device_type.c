@@ -1,6 +1,5 @@
 /* Types, literals, sums of indices and helpers of device languages.  A helper is defined once, in
  * the file's prelude, when the first operation asks for its name. */
-#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <string.h>

@@ -2,10 +2,6 @@
  * No fast-math flag is ever set: a lowered ADD is an add. */
 #include "codegen/llvm/module_llvm.h"
 
-#include <assert.h>
-#include <limits.h>
-#include <string.h>
-
 typedef LLVMValueRef V;
 
 static const LowTemp *temp_of(LlvmFunction *f, int temp)

@@ -8,7 +8,6 @@
  * reads and writes of the whole is one buffer for all of them, what it has of its
  * own is its own (lower_link.c). */
 #include <assert.h>
-#include <ctype.h>
 #include <limits.h>
 #include <string.h>
 
@@ -24,37 +23,6 @@ enum {
 	 * more than once where tails are cut off */
 	NODE_OPERATIONS = 4,
 };
-
-/* --- buffers ------------------------------------------------------------ */
-
-static const char *buffer_name(Lower *l, const char *name)
-{
-	char *s = arena_strdup(l->arena, name);
-	for (char *p = s; *p; p++)
-		if (!isalnum((unsigned char)*p))
-			*p = '_';
-	int other = low_buffer_named(l->arena, l->f, s);
-	return other < 0 ? s
-	    : buffer_name(l, arena_printf(l->arena, "%s_%d", s, other));
-}
-
-int declare_buffer(Lower *l, const char *name, DType type, int64_t elements,
-    LowBufferKind kind, int param, int64_t offset, int align)
-{
-	const char *unique = buffer_name(l, name);
-	assert(elements >= 0 && offset >= 0);
-	assert(align > 0 && offset % align == 0);
-	assert(kind != LOWBUF_PARAM || param < l->f->params.n);
-	vec_push(l->arena, &l->f->buffers,
-	    (LowBuffer){.name = unique,
-		.type = type,
-		.elements = elements,
-		.kind = kind,
-		.param = param,
-		.offset = offset,
-		.align = align});
-	return l->f->buffers.n - 1;
-}
 
 static bool mark_read(Expr *e, void *context)
 {
@@ -117,14 +85,6 @@ static void add_params(Link *link, LowFunction *f)
 	vec_push(l->arena, &f->params,
 	    (LowParam){
 		.name = "workspace", .type = DT_U8, .workspace = true});
-}
-
-void lower_forget_buffer(Lower *l, int buffer)
-{
-	l->low_buffer[buffer] = -1;
-	l->registers[buffer] = (ElementVec){0};
-	l->stored[buffer] = (StoredVec){0};
-	l->version[buffer] = 0;
 }
 
 static void forget_buffers(Lower *l)

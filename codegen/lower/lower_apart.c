@@ -345,7 +345,7 @@ int load_apart(Lower *l, int buffer, Index address, int mask)
 	if (!place_loads(all, n, most, &loads))
 		return -1;
 	for (int i = 0; i < loads.count; i++)
-		temps[i] = load_lanes_at(
+		temps[i] = load_run(
 		    l, buffer, loads.lanes, moved(base, loads.begin[i]));
 	int v = is_every(l, &loads, offsets)
 	    ? unzipped(l, temps, loads.count, offsets[0] - loads.begin[0])

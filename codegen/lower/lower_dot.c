@@ -90,13 +90,13 @@ static int operand(Lower *l, const Expr *read, DType type, int terms, Index at)
 		return value_as(l, value_const(type, 1, 1), lanes);
 	if (index_has_lanes(at) || l->lanes == 1)
 		return widened(l, read,
-		    memory_run(
-			l, read->id, index_without(l, at, SYMBOL_LANE), lanes),
+		    load_run(
+			l, read->id, lanes, index_without(l, at, SYMBOL_LANE)),
 		    lanes, type);
 	order = NEW_N(l->arena, int, lanes);
 	for (int i = 0; i < lanes; i++)
 		order[i] = i % terms;
-	int few = memory_run(l, read->id, at, terms);
+	int few = load_run(l, read->id, terms, at);
 	Key key = {.op = LOW_SHUFFLE,
 	    .type = type,
 	    .lanes = lanes,

@@ -9,175 +9,7 @@
 
 #include <assert.h>
 
-Value value_const(DType type, double f, int64_t i)
-{
-	return (Value){.type = type, .lanes = 1, .temp = -1, .f = f, .i = i};
-}
-
-Value value_temp(DType type, int lanes, int temp)
-{
-	return (Value){.type = type, .lanes = lanes, .temp = temp};
-}
-
-bool value_is_bool(Value v, bool *value)
-{
-	*value = v.i != 0;
-	return v.type == DT_BOOL && v.temp == -1;
-}
-
-bool value_is_unknown(Value v)
-{
-	return v.temp == VALUE_UNKNOWN;
-}
-
-static Value value_bool(bool b)
-{
-	return value_const(DT_BOOL, 0, b);
-}
-
-static Value value_unknown(void)
-{
-	return (Value){.type = DT_BOOL, .lanes = 1, .temp = VALUE_UNKNOWN};
-}
-
-int value_as(Lower *l, Value v, int lanes)
-{
-	if (v.temp == -1)
-		return dtype_is_float(v.type)
-		    ? const_float(l, v.type, lanes, v.f)
-		    : const_int(l, v.type, lanes, v.i);
-	if (v.lanes == lanes)
-		return v.temp;
-	assert(v.lanes == 1);
-	return emit_op(
-	    l, LOW_BROADCAST, v.type, lanes, v.temp, -1, -1, "all");
-}
-
-int value_scalar(Lower *l, Value v)
-{
-	assert(v.lanes == 1);
-	return value_as(l, v, 1);
-}
-
-Value value_convert(Lower *l, Value v, DType type)
-{
-	if (v.type == type)
-		return v;
-	int temp = emit_op(l, LOW_CONVERT, type, v.lanes,
-	    value_as(l, v, v.lanes), -1, -1, dtype_name(type));
-	return value_temp(type, v.lanes, temp);
-}
-
-static int wider(Value a, Value b)
-{
-	return a.lanes > b.lanes ? a.lanes : b.lanes;
-}
-
-/* x*0, x*1, x + 0 and x - 0 of integers, as the taps of a filter have them. */
-static bool is_identity(LowOpcode op, Value a, Value b, Value *value)
-{
-	bool number = b.temp == -1 && dtype_is_int(b.type);
-	*value = op == LOW_MUL && b.i == 0 ? b : a;
-	return number &&
-	    (op == LOW_MUL ? b.i == 0 || b.i == 1
-			   : (op == LOW_ADD || op == LOW_SUB) && b.i == 0);
-}
-
-static Value binary(Lower *l, LowOpcode op, DType type, Value a, Value b)
-{
-	Value known;
-	if (is_identity(op, a, b, &known) ||
-	    (op != LOW_SUB && is_identity(op, b, a, &known))) {
-		l->folded = true;
-		return known;
-	}
-	int lanes = wider(a, b);
-	int temp = emit_op(l, op, type, lanes, value_as(l, a, lanes),
-	    value_as(l, b, lanes), -1, "t");
-	return value_temp(type, lanes, temp);
-}
-
-Value value_not(Lower *l, Value a)
-{
-	bool known;
-	if (value_is_unknown(a))
-		return a;
-	if (value_is_bool(a, &known))
-		return value_bool(!known);
-	return value_temp(DT_BOOL, a.lanes,
-	    emit_op(l, LOW_NOT, DT_BOOL, a.lanes, a.temp, -1, -1, "not"));
-}
-
-Value value_and(Lower *l, Value a, Value b)
-{
-	bool known;
-	if (value_is_bool(a, &known))
-		return known ? b : a;
-	if (value_is_bool(b, &known))
-		return known ? a : b;
-	if (value_is_unknown(a) || value_is_unknown(b))
-		return value_unknown();
-	return binary(l, LOW_AND, DT_BOOL, a, b);
-}
-
-static Value value_or(Lower *l, Value a, Value b)
-{
-	bool known;
-	if (value_is_bool(a, &known))
-		return known ? a : b;
-	if (value_is_bool(b, &known))
-		return known ? b : a;
-	if (value_is_unknown(a) || value_is_unknown(b))
-		return value_unknown();
-	return binary(l, LOW_OR, DT_BOOL, a, b);
-}
-
 /* --- conditions on indices ---------------------------------------------- */
-
-/* Lanes where base + step*lane >= 0, step not 0. */
-static Value lanes_nonnegative(Lower *l, Index x, int64_t step)
-{
-	Index base = index_without(l, x, SYMBOL_LANE);
-	bool falls = step < 0;
-	int64_t size = falls ? -step : step;
-	/* falls: lane < floor(base/size) + 1; else lane >= ceil(-base/size) */
-	Index count = falls
-	    ? index_add(l, index_floordiv(l, base, size), index_const(1), 1)
-	    : index_floordiv(l,
-		  index_add(l, index_const(size - 1), base, -1), size);
-	int mask = emit_op(l, LOW_LANES_BELOW, DT_BOOL, l->lanes,
-	    index_scalar(l, count), -1, -1, "lanes");
-	Value v = value_temp(DT_BOOL, l->lanes, mask);
-	return falls ? v : value_not(l, v);
-}
-
-Value value_nonnegative(Lower *l, Index x)
-{
-	if (index_nonnegative(l, x))
-		return value_bool(true);
-	if (index_negative(l, x))
-		return value_bool(false);
-	if (index_has_free(x) || l->silent)
-		return value_unknown();
-	if (x.vector < 0 && index_lane(x))
-		return lanes_nonnegative(l, x, index_lane(x));
-	x = index_reduced(l, x);
-	int lanes = index_has_lanes(x) ? l->lanes : 1;
-	int temp = lanes > 1 ? index_vector(l, x) : index_scalar(l, x);
-	int zero = const_int(l, DT_INDEX, lanes, 0);
-	return value_temp(DT_BOOL, lanes,
-	    emit_op(l, LOW_LE, DT_BOOL, lanes, zero, temp, -1, "inside"));
-}
-
-Value value_and_nonnegative(Lower *l, Value all, Index x)
-{
-	bool known;
-	if (value_is_bool(all, &known) && !known)
-		return all;
-	Value also = value_nonnegative(l, x);
-	fact_push(l, x);
-	return value_and(l, all, also);
-}
 
 /* Two indices whose difference may not be a number. */
 static Value compare_apart(Lower *l, Op op, Index a, Index b)
@@ -339,7 +171,7 @@ static Value compare(Lower *l, LowOpcode op, Value a, Value b)
 {
 	bool holds;
 	if (!comparison_known(l, op, a, b, &holds))
-		return binary(l, op, DT_BOOL, a, b);
+		return value_binary(l, op, DT_BOOL, a, b);
 	l->folded = true;
 	return value_bool(holds);
 }
@@ -355,7 +187,7 @@ static Value choose(Lower *l, Value condition, Value yes, Value no)
 	DType type = yes.type, work = work_type(type);
 	yes = value_convert(l, yes, work);
 	no = value_convert(l, no, work);
-	int lanes = wider(condition, yes);
+	int lanes = value_lanes(condition, yes);
 	lanes = no.lanes > lanes ? no.lanes : lanes;
 	int temp = emit_op(l, LOW_SELECT, work, lanes,
 	    value_as(l, condition, lanes), value_as(l, yes, lanes),
@@ -379,7 +211,7 @@ static Value min_or_max(Lower *l, bool max, Value a, Value b)
 		l->folded = true;
 		return first != max ? a : b;
 	}
-	Value v = binary(l, max ? LOW_MAX : LOW_MIN, work,
+	Value v = value_binary(l, max ? LOW_MAX : LOW_MIN, work,
 	    value_convert(l, a, work), value_convert(l, b, work));
 	return value_convert(l, v, type);
 }
@@ -405,7 +237,7 @@ static Value fused(Lower *l, const Expr *product, Value addend, bool less)
 	Value a = eval(l, product->arg[0]), b = eval(l, product->arg[1]);
 	if (less)
 		a = minus(l, a);
-	int lanes = wider(a, b);
+	int lanes = value_lanes(a, b);
 	lanes = addend.lanes > lanes ? addend.lanes : lanes;
 	int temp = emit_op(l, LOW_FMA, addend.type, lanes,
 	    value_as(l, a, lanes), value_as(l, b, lanes),
@@ -430,15 +262,15 @@ static Value eval_binary(Lower *l, const Expr *e)
 	}
 	Value a = eval(l, e->arg[0]), b = eval(l, e->arg[1]), quotient;
 	switch (e->op) {
-	case OP_ADD: return binary(l, LOW_ADD, e->type, a, b);
-	case OP_SUB: return binary(l, LOW_SUB, e->type, a, b);
-	case OP_MUL: return binary(l, LOW_MUL, e->type, a, b);
+	case OP_ADD: return value_binary(l, LOW_ADD, e->type, a, b);
+	case OP_SUB: return value_binary(l, LOW_SUB, e->type, a, b);
+	case OP_MUL: return value_binary(l, LOW_MUL, e->type, a, b);
 	case OP_DIV:
 		if (math_divide(l, e, a, b, &quotient))
 			return quotient;
-		return binary(l, LOW_DIV, e->type, a, b);
-	case OP_FLOORDIV: return binary(l, LOW_FLOORDIV, e->type, a, b);
-	case OP_MOD: return binary(l, LOW_MOD, e->type, a, b);
+		return value_binary(l, LOW_DIV, e->type, a, b);
+	case OP_FLOORDIV: return value_binary(l, LOW_FLOORDIV, e->type, a, b);
+	case OP_MOD: return value_binary(l, LOW_MOD, e->type, a, b);
 	default: break;
 	}
 	a = value_convert(l, a, work_type(a.type));
@@ -458,15 +290,15 @@ static Value eval_bits(Lower *l, const Expr *e)
 	Value a = eval(l, e->arg[0]);
 	switch (e->op) {
 	case OP_BIT_AND:
-		return binary(l, LOW_AND, e->type, a, eval(l, e->arg[1]));
+		return value_binary(l, LOW_AND, e->type, a, eval(l, e->arg[1]));
 	case OP_BIT_OR:
-		return binary(l, LOW_OR, e->type, a, eval(l, e->arg[1]));
+		return value_binary(l, LOW_OR, e->type, a, eval(l, e->arg[1]));
 	case OP_BIT_XOR:
-		return binary(l, LOW_XOR, e->type, a, eval(l, e->arg[1]));
+		return value_binary(l, LOW_XOR, e->type, a, eval(l, e->arg[1]));
 	case OP_SHIFT_LEFT:
-		return binary(l, LOW_SHL, e->type, a, eval(l, e->arg[1]));
+		return value_binary(l, LOW_SHL, e->type, a, eval(l, e->arg[1]));
 	case OP_SHIFT_RIGHT:
-		return binary(l, LOW_SHR, e->type, a, eval(l, e->arg[1]));
+		return value_binary(l, LOW_SHR, e->type, a, eval(l, e->arg[1]));
 	default:
 		assert(e->op == OP_POPCOUNT);
 		return value_temp(e->type, a.lanes,
@@ -479,7 +311,7 @@ static Value eval_math(Lower *l, const Expr *e)
 {
 	Value a = eval(l, e->arg[0]);
 	Value b = e->narg > 1 ? eval(l, e->arg[1]) : a;
-	int lanes = e->narg > 1 ? wider(a, b) : a.lanes;
+	int lanes = e->narg > 1 ? value_lanes(a, b) : a.lanes;
 	if (e->op != OP_POW && math_is_own(l, lanes) && !l->exact) {
 		bool peak = e->op == OP_EXP && step_is_peak(l, e->arg[0]);
 		int x = value_as(l, a, lanes);
@@ -755,7 +587,7 @@ static bool step_where(Lower *l, ReduceOp op, const Expr *element, int arm,
 	    eval_arm(
 		l, element->arg[0], arm == 1, condition, element->arg[arm]),
 	    -1);
-	int lanes = wider(condition, v);
+	int lanes = value_lanes(condition, v);
 	emit_into(l, into, LOW_SELECT, value_as(l, condition, lanes),
 	    value_as(l, v, lanes), value_as(l, acc, lanes));
 	return true;
@@ -773,7 +605,7 @@ Value eval_step(
 	    may_fuse(l, type);
 	Value a = eval(l, fuse ? element->arg[0] : element);
 	Value b = fuse ? eval(l, element->arg[1]) : acc;
-	int lanes = wider(a, b);
+	int lanes = value_lanes(a, b);
 	lanes = acc.lanes > lanes ? acc.lanes : lanes;
 	if (fuse) {
 		int x = value_as(l, a, lanes), y = value_as(l, b, lanes);
@@ -795,7 +627,7 @@ Value eval_combined(Lower *l, ReduceOp op, Value acc, Value value, int into)
 	    : op == REDUCE_PROD	       ? LOW_MUL
 	    : op == REDUCE_MAX	       ? LOW_MAX
 				       : LOW_MIN;
-	int lanes = wider(acc, value);
+	int lanes = value_lanes(acc, value);
 	bool least;
 	if ((code == LOW_MIN || code == LOW_MAX) && acc.temp == into &&
 	    order_known(l, acc, value, &least) && least == (code == LOW_MIN)) {

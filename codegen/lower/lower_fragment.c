@@ -463,12 +463,12 @@ static int word_of(const Unit *u, const Operand *o, Index at, int step)
 		together &= o->steps[step + e] == o->steps[step] + e;
 	at.form.constant += o->steps[step];
 	if (together)
-		return load_lanes_at(l, o->buffer, n, at);
+		return load_run(l, o->buffer, n, at);
 	int words[4];
 	for (int e = 0; e < n; e++) {
 		Index one = at;
 		one.form.constant += o->steps[step + e] - o->steps[step];
-		words[e] = load_lanes_at(l, o->buffer, 1, one);
+		words[e] = load_run(l, o->buffer, 1, one);
 	}
 	return inserted(u, type, words, n);
 }

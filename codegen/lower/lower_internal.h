@@ -11,7 +11,9 @@
  *     lower_zeros.c  steps that change nothing: narrowing
  *     lower_scatter.c loops of which data says the iteration
  *     lower_demand.c elements that nobody uses: likewise
+ *     lower_conditions.c  under which a step counts
  *     lower_expr.c   values of bodies
+ *     lower_value.c  what a value is: a constant or a temporary
  *     lower_dot.c    steps of a reduction as one operation
  *     lower_fragment.c  the same of a warp's threads together
  *     lower_group.c  of a warpgroup's
@@ -20,13 +22,16 @@
  *     lower_bits.c   or to the bits of a word
  *     lower_threads.c  likewise what threads have of one
  *     lower_index.c  index algebra: affine forms, ranges, facts
+ *     lower_index_of.c  expressions as such forms
  *     lower_memory.c loads, stores, elements kept in temporaries
+ *     lower_load.c   one load of neighbours
  *     lower_stored.c what was just stored, which is not loaded again
  *     lower_swizzle.c  chunks of shared rows that change places
  *     lower_apart.c  vectors of elements that lie apart
  *     lower_workspace.c  where temporary buffers lie
  *     lower_link.c   parts of a program in one function
  *     lower_pack.c   what is done ahead to constant inputs
+ *     lower_layout.c where that lies
  *     lower_words.c  what a loop is, in words
  *     lower_transpose.c  vectors stored an element a row, afterwards
  *     lower_late.c       what is computed of rows instead
@@ -34,6 +39,8 @@
  *     lower_stages.c shared buffers that are filled iterations ahead
  *     lower_barriers.c  barriers that order nothing, afterwards
  *     lower_bind.c   loop variables bound; what is remembered of them
+ *     lower_buffer.c the buffers of a function
+ *     lower_loop.c   what a loop is
  *     lower_emit.c   operations, value numbering, scopes */
 #ifndef CODEGEN_LOWER_INTERNAL_H
 #define CODEGEN_LOWER_INTERNAL_H
@@ -58,7 +65,7 @@ typedef struct {
 	const int64_t *known; /* its lanes; NULL: not known when compiling */
 } Index;
 
-/* --- values: lower_expr.c ----------------------------------------------- */
+/* --- values: lower_value.c ---------------------------------------------- */
 
 /* A temporary, a constant where temp is -1, or a condition that depends on
  * loops which are not there yet. */
@@ -350,10 +357,17 @@ int fact_newest(const Lower *l); /* its number; 0: there is none */
 Asked ask_begin(const Lower *l);
 Term ask_end(const Lower *l, Asked asked, const Index *answer, int n);
 bool term_holds(const Lower *l, const Term *term);
-void condition_add(Lower *l, int stage, Expr *e, ConditionVec *all);
-/* Index forms that are at least 0 where it holds. */
-const IndexVec *condition_forms_of(Lower *l, int stage, Condition *c);
-bool condition_never(Lower *l, int stage, Condition *c);
+
+/* lower_loop.c */
+bool loop_at_compile_time(const Lower *l, int var); /* unrolled or vector */
+int64_t loop_extent(const Lower *l, int var);
+/* Does what stands in a loop of a launch run more than once? */
+bool lower_runs_again(const Lower *l, int loop);
+
+/* lower_buffer.c */
+int declare_buffer(Lower *l, const char *name, DType type, int64_t elements,
+    LowBufferKind kind, int param, int64_t offset, int align);
+void lower_forget_buffer(Lower *l, int buffer);
 
 /* lower_index.c */
 Interval range_of(const Lower *l, Index x);
@@ -367,12 +381,8 @@ Index index_reduced(Lower *l, Index x);
 Index index_mod(Lower *l, Index a, int64_t divisor);
 /* Where a % divisor begins anew, once or twice: from where forms are at least 0. */
 bool index_wraps(Lower *l, Index a, int64_t divisor, Index forms[2]);
-int64_t index_divisor(Lower *l, const Expr *e); /* of // and % */
 Index index_min(Lower *l, Index a, Index b, bool max);
 Index index_xor(Lower *l, Index a, Index b); /* b at least 0 */
-Index index_of(Lower *l, const Expr *e);
-Index index_of_var(Lower *l, int var);
-Index index_of_axis(Lower *l, int stage, int axis);
 bool index_is_const(Index x, int64_t *value);
 bool index_has_free(Index x); /* symbols below SYMBOL_LANE */
 bool index_has_lanes(Index x);
@@ -391,6 +401,13 @@ bool index_nonnegative(Lower *l, Index x);
 bool index_negative(Lower *l, Index x);
 bool index_nonzero(Index x);
 void fact_push(Lower *l, Index x); /* x >= 0 */
+/* A value of which only the range is known; one that is an index vector. */
+Index index_unknown(Lower *l, Interval range);
+Index index_from_vector(int temp, Interval range);
+/* An operation on two indices into a temporary, or only its range where that
+ * depends on loops that are not there yet. */
+Index index_computed(
+    Lower *l, LowOpcode op, Index a, Index b, Interval range, const char *hint);
 int index_scalar(Lower *l, Index x); /* as a temporary; no lanes */
 int index_vector(Lower *l, Index x); /* as a vector of l->lanes */
 LowAffine index_address(Lower *l, Index x); /* no lanes, no free symbols */
@@ -400,7 +417,16 @@ LowAffine index_address(Lower *l, Index x); /* no lanes, no free symbols */
 Index swizzled(Lower *l, const NestBuffer *b, Index x);
 int swizzle_align(const NestBuffer *b);
 
-/* lower_expr.c */
+/* lower_index_of.c */
+Index index_of(Lower *l, const Expr *e);
+Index index_of_var(Lower *l, int var);
+Index index_of_axis(Lower *l, int stage, int axis);
+int64_t index_divisor(Lower *l, const Expr *e); /* of // and % */
+typedef enum { ABOVE, BELOW } End;
+/* Must be >= 0 for the body to count, at an end of an axis. */
+Index axis_slack(Lower *l, int stage, int axis, End end);
+
+/* lower_value.c */
 Value value_const(DType type, double f, int64_t i);
 Value value_temp(DType type, int lanes, int temp);
 int value_scalar(Lower *l, Value v);
@@ -413,6 +439,13 @@ Value value_nonnegative(Lower *l, Index x); /* x >= 0, decided or computed */
 Value value_and_nonnegative(Lower *l, Value all, Index x);
 bool value_is_bool(Value v, bool *value);
 bool value_is_unknown(Value v);
+Value value_bool(bool value);
+Value value_unknown(void);
+Value value_or(Lower *l, Value a, Value b);
+int value_lanes(Value a, Value b); /* of what is made of both */
+Value value_binary(Lower *l, LowOpcode op, DType type, Value a, Value b);
+
+/* lower_expr.c */
 /* Forms that are at least 0 where a condition holds, or where it does not; as
  * many as are known. */
 void condition_forms(
@@ -468,6 +501,14 @@ bool math_divide(Lower *l, const Expr *quotient, Value a, Value s, Value *y);
  * logarithm; no value where it is left to libm. */
 bool math_pow(Lower *l, Value x, Value y, Value *power);
 
+/* lower_load.c */
+/* `lanes` elements side by side, all inside of the buffer. */
+bool memory_inside(Lower *l, int buffer, Index address); /* for sure */
+/* An operation that loads from an address without lanes on; so many elements. */
+int load_op(
+    Lower *l, int buffer, LowOpcode op, int lanes, Index address, int a, int b);
+int load_run(Lower *l, int buffer, int lanes, Index address);
+
 /* lower_memory.c */
 /* In elements, from the buffer's first one. */
 Index buffer_address(Lower *l, int buffer, Expr *const *index, int n);
@@ -475,9 +516,6 @@ Index buffer_address(Lower *l, int buffer, Expr *const *index, int n);
 Index buffer_place(Lower *l, int buffer, Expr *const *index, int n);
 Value memory_load(Lower *l, int buffer, Index address);
 void memory_store(Lower *l, int buffer, Index address, Value v);
-/* `lanes` elements side by side, all inside of the buffer. */
-bool memory_inside(Lower *l, int buffer, Index address); /* for sure */
-int memory_run(Lower *l, int buffer, Index address, int lanes);
 /* The temporary of an element of scope reg, made if it has none. */
 int register_temp(Lower *l, int buffer, Index address);
 
@@ -486,17 +524,12 @@ int register_temp(Lower *l, int buffer, Index address);
  * shuffles; of lanes that are known where there is a mask (else -1), which is 0
  * in the others; -1: not so. */
 int load_apart(Lower *l, int buffer, Index address, int mask);
-/* What memory_load is made of: of elements from an address without lanes on. */
-int load_lanes_at(Lower *l, int buffer, int lanes, Index address);
 
 /* lower_tail.c */
-typedef enum { ABOVE, BELOW } End;
 /* Does the end need a test at all, as the stage's tail says? */
 bool axis_bounded(const Lower *l, int stage, int axis, End end);
 /* Does a row that is outside have to be left out? */
 bool axis_tested(const Lower *l, int stage, int axis, End end);
-/* Must be >= 0 for the body to count, at an end of an axis. */
-Index axis_slack(Lower *l, int stage, int axis, End end);
 bool axis_has_var(const Lower *l, int stage, int axis, int var);
 /* Does some (all) of what is left of the loops count? */
 Index slack_of_some(Lower *l, int stage, int axis, End end);
@@ -511,25 +544,27 @@ Value tail_mask(Lower *l, int stage, Phase phase);
 bool tail_decided(const Lower *l, int stage, int axis);
 /* Rows outside of the block are computed too, reading clamped. */
 bool tail_clamps(const Lower *l, int stage);
-/* The value of an axis in the first row of its tile. */
-Index tail_base(Lower *l, int stage, int axis);
 const bool *tail_clamped_axes(Lower *l, int stage);
 
-/* lower_zeros.c */
+/* lower_conditions.c */
+/* An expression's parts, each with the variables that it hangs on. */
+void condition_add(Lower *l, int stage, Expr *e, ConditionVec *all);
 /* The own condition of a reduction's body; NULL: none. */
 const Expr *step_condition(Lower *l, int stage);
 /* The body where that holds, and the identity where it does not. */
 const Expr *step_element(Lower *l, int stage);
 const Expr *step_guarded(Lower *l, int stage);
 const StepConditions *step_conditions(Lower *l, int stage);
-/* Index forms that are at least 0 where conditions on axes hold. */
-IndexVec step_forms_of(Lower *l, int stage, const ConditionVec *conditions);
 bool step_has_conditions(Lower *l, int stage);
 /* Is an exponent of the stage whose body is evaluated at most 0? */
 bool step_is_peak(Lower *l, const Expr *exponent);
 /* The first so many of the body's conditions hold from here on; as many as did
  * before. */
 int step_settle(Lower *l, int stage, int n);
+
+/* lower_zeros.c */
+/* Index forms that are at least 0 where conditions on axes hold. */
+IndexVec step_forms_of(Lower *l, int stage, const ConditionVec *conditions);
 /* No step in what is left of the loops counts. */
 bool step_never(Lower *l, int stage);
 /* Some step may: decided, or computed for the loops that there are. */
@@ -605,20 +640,9 @@ void demand_facts(Lower *l, int stage, const bool *moved);
  * `pos`. */
 void prefetch_in(Lower *l, int stage, int pos);
 
-/* lower.c */
-void lower_forget_buffer(Lower *l, int buffer);
-
 /* lower_walk.c */
-bool loop_at_compile_time(const Lower *l, int var); /* unrolled or vector */
-int64_t loop_extent(const Lower *l, int var);
-void lower_stage(Lower *l, int stage); /* and all that is placed in it */
-/* Does what stands in a loop of a launch run more than once? */
-bool lower_runs_again(const Lower *l, int loop);
+void lower_stage(Lower *l, int stage);	     /* and all that is placed in it */
 void lower_stage_alone(Lower *l, int stage); /* without its barriers */
-
-/* lower.c */
-int declare_buffer(Lower *l, const char *name, DType type, int64_t elements,
-    LowBufferKind kind, int param, int64_t offset, int align);
 
 /* lower_workspace.c */
 
@@ -680,7 +704,7 @@ void link_place(Link *link, int part, const bool *used, const bool *written);
 /* Says where those lie; the bytes of the workspace. */
 int64_t link_workspace(Link *link, LowFunction *f);
 
-/* lower_pack.c */
+/* lower_layout.c */
 /* Is a constant input read as it is, too? */
 bool pack_is_plain(const Nest *nest, int input);
 int64_t pack_plain_bytes(const Nest *nest, int input);
@@ -688,11 +712,13 @@ int64_t pack_plain_bytes(const Nest *nest, int input);
  * order of their buffers; returns where they end. */
 int64_t pack_layout(
     Link *link, int part, int input, int64_t from, PackPieceVec *pieces);
-/* What a part has of it. */
-void lower_pack_part(Link *link, int part, int whole_input);
 /* Of a loop over a dimension of what a stage packs: how much a step of each
  * digit of the layout is, the greatest first; not of the last, which is 1. */
 void pack_digits(Lower *l, int stage, int var, IntVec *digits);
+
+/* lower_pack.c */
+/* What a part has of it. */
+void lower_pack_part(Link *link, int part, int whole_input);
 /* lower_words.c: what a loop of a stage is, for who reads the code */
 const char *loop_words(Lower *l, int stage, int var);
 /* lower_late.c: what is computed of a row behind a transposition. */
@@ -719,7 +745,6 @@ int late_row(
 
 /* lower_transpose.c: of the function that was emitted last */
 void lower_transpose(Lower *l);
-bool low_touches_memory(LowOpcode op);
 /* lower_stored.c: notes a store; and the temporary of which the same lanes were
  * stored there, -1. */
 void note_stored(Lower *l, int buffer, LowAffine address, int temp, int mask);
@@ -728,6 +753,8 @@ int stored_value(
 /* lower_join.c: of that function lanes of a vector that are stored one by one,
  * side by side */
 void join_stores(Lower *l);
+bool low_touches_memory(LowOpcode op);
+
 /* lower_stages.c */
 /* How many iterations at once buffers have that are filled at a loop; 1: none. */
 int64_t stages_depth(const Lower *l, int var);
@@ -736,8 +763,6 @@ void stages_begin(Lower *l, int var, int64_t count);
 void stages_step(Lower *l, int var);
 void stages_end_step(Lower *l, int var);
 void stages_end(Lower *l, int var);
-/* Where the slot of this iteration begins. */
-Index stages_slot(Lower *l, int buffer);
 /* An element, or vector, of what is filled; false: it is done as always. */
 bool stages_copy(Lower *l, const Stage *s, Index address);
 bool stages_keep(Lower *l, Value v, DType type);

@@ -9,6 +9,20 @@
 
 #include <assert.h>
 
+bool low_touches_memory(LowOpcode op)
+{
+	switch (op) {
+	case LOW_LOAD:
+	case LOW_LOAD_MASKED:
+	case LOW_GATHER:
+	case LOW_STORE:
+	case LOW_STORE_MASKED:
+	case LOW_SCATTER:
+	case LOW_STREAM: return true;
+	default: return false;
+	}
+}
+
 typedef struct {
 	Lower *l;
 	Arena *scratch;

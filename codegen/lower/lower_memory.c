@@ -12,6 +12,18 @@
 
 #include <assert.h>
 
+/* Where the slot of this iteration begins. */
+static Index slot_of(Lower *l, int buffer)
+{
+	const NestBuffer *b = &l->nest->buffers.at[buffer];
+	const Tape *tape = l->nest->tape;
+	if (b->slots == HANDLE_NONE || b->alloc < 0 || !l->ahead[b->alloc])
+		return index_const(0);
+	return index_scale(l,
+	    index_mod(l, l->vars[b->alloc].value, tape_value(tape, b->slots)),
+	    tape_value(tape, b->slot));
+}
+
 /* --- addresses ---------------------------------------------------------- */
 
 /* Data that a condition would keep inside, where lanes go on under a mask: its
@@ -28,7 +40,7 @@ Index buffer_place(Lower *l, int buffer, Expr *const *index, int n)
 {
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
 	const Tape *tape = l->nest->tape;
-	Index address = stages_slot(l, buffer);
+	Index address = slot_of(l, buffer);
 	assert(n == b->ndim);
 	(void)n;
 	index = nest_along_rows(l->arena, l->nest, buffer, index);
@@ -58,15 +70,6 @@ Index buffer_address(Lower *l, int buffer, Expr *const *index, int n)
 {
 	return swizzled(l, &l->nest->buffers.at[buffer],
 	    buffer_place(l, buffer, index, n));
-}
-
-bool memory_inside(Lower *l, int buffer, Index address)
-{
-	int64_t n = tape_value(
-	    l->nest->tape, l->nest->buffers.at[buffer].elements);
-	return index_nonnegative(l, address) &&
-	    index_nonnegative(
-		l, index_add(l, index_const(n - 1), address, -1));
 }
 
 static Index forced_inside(Lower *l, int buffer, Index address)
@@ -241,20 +244,6 @@ static int lane_offsets(Lower *l, Index address, Index *base)
 	return index_vector(l, moving);
 }
 
-static int load(Lower *l, int buffer, LowOpcode op, int lanes, Index address,
-    int a, int b)
-{
-	const NestBuffer *n = &l->nest->buffers.at[buffer];
-	assert(n->scope != SCOPE_REG && !index_has_lanes(address));
-	Key key = {.op = op,
-	    .type = n->type,
-	    .lanes = lanes,
-	    .arg = {a, b, -1},
-	    .buffer = buffer,
-	    .address = index_address(l, address)};
-	return emit_load(l, &key, n->name);
-}
-
 static int gather(Lower *l, int buffer, Index address, int mask)
 {
 	const NestBuffer *n = &l->nest->buffers.at[buffer];
@@ -288,7 +277,7 @@ static int table(Lower *l, int buffer, Index base, int n)
 	if (!memory_inside(l, buffer, base) ||
 	    !memory_inside(l, buffer, moved(base, held - 1)))
 		return -1;
-	int v = load(l, buffer, LOW_LOAD, held, base, -1, -1);
+	int v = load_op(l, buffer, LOW_LOAD, held, base, -1, -1);
 	int *again = NEW_N(l->arena, int, l->lanes);
 	for (int i = 0; i < l->lanes; i++)
 		again[i] = i % held;
@@ -340,16 +329,6 @@ static int look_up(Lower *l, int buffer, Index address, int mask)
 			      const_zero(l, n->type, lanes), n->name);
 }
 
-int memory_run(Lower *l, int buffer, Index address, int lanes)
-{
-	return load(l, buffer, LOW_LOAD, lanes, address, -1, -1);
-}
-
-int load_lanes_at(Lower *l, int buffer, int lanes, Index address)
-{
-	return load(l, buffer, LOW_LOAD, lanes, address, -1, -1);
-}
-
 /* Does a loop around this place, run in threads, write to the buffer?  Then
  * only what is needed may be read: the rest may be another thread's, unless each
  * has a buffer of its own. */
@@ -368,8 +347,8 @@ static int load_lanes(Lower *l, int buffer, Index base, int64_t step)
 	DType type = l->nest->buffers.at[buffer].type;
 	int v = const_zero(l, type, l->lanes);
 	for (int i = 0; i < l->lanes; i++) {
-		int x = load(l, buffer, LOW_LOAD, 1, moved(base, step * i),
-		    -1, -1);
+		int x = load_op(
+		    l, buffer, LOW_LOAD, 1, moved(base, step * i), -1, -1);
 		Key key = {.op = LOW_INSERT,
 		    .type = type,
 		    .lanes = l->lanes,
@@ -404,10 +383,10 @@ static int load_vector(Lower *l, int buffer, Index address, int mask)
 	if (stored >= 0)
 		return stored;
 	if (step == 1 && mask >= 0)
-		return load(l, buffer, LOW_LOAD_MASKED, l->lanes, base, mask,
-		    -1);
+		return load_op(
+		    l, buffer, LOW_LOAD_MASKED, l->lanes, base, mask, -1);
 	if (step == 1)
-		return load(l, buffer, LOW_LOAD, l->lanes, base, -1, -1);
+		return load_op(l, buffer, LOW_LOAD, l->lanes, base, -1, -1);
 	if (!written_by_threads(l, buffer)) {
 		int v = load_apart(l, buffer, address, mask);
 		v = v < 0 ? look_up(l, buffer, address, mask) : v;
@@ -441,8 +420,8 @@ Value memory_load(Lower *l, int buffer, Index address)
 	}
 	if (masked && !some_lane_counts(l))
 		address = forced_inside(l, buffer, address);
-	return value_temp(b->type, 1,
-	    load(l, buffer, LOW_LOAD, 1, address, -1, -1));
+	return value_temp(
+	    b->type, 1, load_op(l, buffer, LOW_LOAD, 1, address, -1, -1));
 }
 
 /* --- stores ------------------------------------------------------------- */

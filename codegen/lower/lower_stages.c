@@ -49,17 +49,6 @@ int64_t stages_depth(const Lower *l, int var)
 	return depth;
 }
 
-Index stages_slot(Lower *l, int buffer)
-{
-	const NestBuffer *b = &l->nest->buffers.at[buffer];
-	const Tape *tape = l->nest->tape;
-	if (b->slots == HANDLE_NONE || b->alloc < 0 || !l->ahead[b->alloc])
-		return index_const(0);
-	return index_scale(l,
-	    index_mod(l, l->vars[b->alloc].value, tape_value(tape, b->slots)),
-	    tape_value(tape, b->slot));
-}
-
 /* --- how a stage is filled --------------------------------------------------- */
 
 /* Nothing is computed on the way. */

@@ -26,59 +26,6 @@ bool axis_tested(const Lower *l, int stage, int axis, End end)
 		!tail_clamps(l, stage));
 }
 
-/* Repeated or a vector: what a fused loop is, its parts are. */
-static bool at_compile_time(const Lower *l, int var)
-{
-	const Var *v = &l->nest->vars.at[var];
-	if (v->how == VAR_FUSED)
-		return at_compile_time(l, v->fused);
-	return v->how == VAR_LOOP && loop_at_compile_time(l, var);
-}
-
-/* The value of a variable where the innermost tile, and what is repeated in
- * code, stand where the slack of that end is greatest. */
-static Index relaxed_value(Lower *l, int var, End end, bool innermost)
-{
-	const Var *v = &l->nest->vars.at[var];
-	if (v->how == VAR_SPLIT) {
-		Index x = index_const(0);
-		for (int i = 0; i < v->nchild; i++) {
-			int child = v->child[i];
-			Index y = relaxed_value(l, child, end,
-			    innermost && i == v->nchild - 1);
-			x = index_add(l, y, x, loop_extent(l, child));
-		}
-		return x;
-	}
-	if (innermost || at_compile_time(l, var))
-		return index_const(
-		    end == ABOVE ? 0 : loop_extent(l, var) - 1);
-	return index_of_var(l, var);
-}
-
-static Index relaxed_axis(Lower *l, int stage, int axis, End end)
-{
-	const StageAxis *a = &l->nest->stages.at[stage].axes[axis];
-	Index x = relaxed_value(l, a->var, end, true);
-	return a->start ? index_add(l, x, index_of(l, a->start), 1) : x;
-}
-
-Index tail_base(Lower *l, int stage, int axis)
-{
-	return relaxed_axis(l, stage, axis, ABOVE);
-}
-
-Index axis_slack(Lower *l, int stage, int axis, End end)
-{
-	bool pad = l->nest->stages.at[stage].tail == TAIL_PAD;
-	Index x = pad ? relaxed_axis(l, stage, axis, end)
-		      : index_of_axis(l, stage, axis);
-	if (end == BELOW)
-		return x;
-	int64_t n = l->nest->stages.at[stage].axes[axis].extent;
-	return index_add(l, index_const(n - 1), x, -1);
-}
-
 static bool var_has(const Lower *l, int root, int var)
 {
 	const Var *v = &l->nest->vars.at[root];

@@ -84,20 +84,6 @@ static bool meet(const LowFunction *f, const LowNode *a, const LowNode *b)
 	    llabs(apart / step) < lanes_of(f, a);
 }
 
-bool low_touches_memory(LowOpcode op)
-{
-	switch (op) {
-	case LOW_LOAD:
-	case LOW_LOAD_MASKED:
-	case LOW_GATHER:
-	case LOW_STORE:
-	case LOW_STORE_MASKED:
-	case LOW_SCATTER:
-	case LOW_STREAM: return true;
-	default: return false;
-	}
-}
-
 static bool reads(const LowNode *n, int temp)
 {
 	for (int i = 0; i < 3; i++)

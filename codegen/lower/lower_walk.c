@@ -12,21 +12,6 @@
 #include "codegen/lower/lower_internal.h"
 
 #include <assert.h>
-#include <string.h>
-
-int64_t loop_extent(const Lower *l, int var)
-{
-	return tape_value(l->nest->tape, l->nest->vars.at[var].extent);
-}
-
-bool loop_at_compile_time(const Lower *l, int var)
-{
-	const Var *v = &l->nest->vars.at[var];
-	int64_t limit = v->unroll_limit == HANDLE_NONE
-	    ? 0
-	    : tape_value(l->nest->tape, v->unroll_limit);
-	return body_in_code(v->kind, loop_extent(l, var), limit);
-}
 
 static void walk(Lower *l, int stage, int pos, Phase phase);
 
@@ -1144,8 +1129,6 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 	}
 }
 
-/* --- stages ------------------------------------------------------------- */
-
 /* --- reductions in temporaries ------------------------------------------ */
 
 /* Of the loops from `pos` on; each thread has its own of what they share out. */
@@ -1341,21 +1324,6 @@ static void walk(Lower *l, int stage, int pos, Phase phase)
 		walk(l, stage, pos + 1, phase);
 	else
 		lower_loop(l, stage, pos, phase);
-}
-
-bool lower_runs_again(const Lower *l, int loop)
-{
-	while (loop >= 0) {
-		const Stage *s =
-		    &l->nest->stages.at[l->nest->vars.at[loop].stage];
-		for (int i = nest_loop_position(l->nest, loop); i >= 0; i--)
-			if (!loop_is_bound(
-				l->nest->vars.at[s->loops[i]].kind) &&
-			    loop_extent(l, s->loops[i]) > 1)
-				return true;
-		loop = s->place;
-	}
-	return false;
 }
 
 static void stage_if_used(Lower *l, int stage)

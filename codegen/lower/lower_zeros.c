@@ -7,98 +7,98 @@
  * A loop around the steps is narrowed to the iterations in which some step
  * inside of it may count; one that is repeated in code, and a single step, is
  * left out where none does.  What that does not settle is computed: what is
- * read there is 0. */
+ * read there is 0.  What conditions are as indices is remembered while the
+ * variables that they hang on do not move. */
 #include "codegen/lower/lower_internal.h"
 
 #include <assert.h>
 
-/* The blocks of a GPU compute what they are told. */
-static ExprVec demand_of(Lower *l, int stage)
+/* --- conditions as indices -------------------------------------------------- */
+
+/* The most that a form can be in what is left of the loops. */
+static Index most(Lower *l, Index form)
 {
-	return l->launched ? (ExprVec){0}
-			   : nest_demand(l->nest, l->arena, stage);
+	return index_extreme(l, form, true, true);
 }
 
-static ConditionVec remembered(Lower *l, int stage, ExprVec conditions)
+bool forms_never(Lower *l, const IndexVec *forms)
 {
-	ConditionVec all = {0};
-	for (int i = 0; i < conditions.n; i++)
-		condition_add(l, stage, conditions.at[i], &all);
+	for (int i = 0; i < forms->n; i++)
+		if (index_negative(l, most(l, forms->at[i])))
+			return true;
+	return false;
+}
+
+static bool has_moved(const Lower *l, const Condition *c)
+{
+	for (int i = 0; i < c->vars.n; i++)
+		if (c->moved[i] != l->moved[c->vars.at[i]])
+			return true;
+	return false;
+}
+
+static bool same(const IndexVec *a, const IndexVec *b)
+{
+	bool all = a->n == b->n;
+	for (int i = 0; all && i < a->n; i++)
+		all = low_affine_equal(a->at[i].form, b->at[i].form) &&
+		    a->at[i].vector == b->at[i].vector;
 	return all;
 }
 
-static Expr *as_one(Lower *l, const ExprVec *parts, int first)
+/* No code comes of them.  Rows outside of the block are nobody's: nothing is
+ * clamped. */
+static void ask_forms(Lower *l, int stage, Condition *c)
 {
-	Expr *all = NULL;
-	for (int i = first; i < parts->n; i++)
-		all = all ? expr_binary(l->arena, OP_AND, all, parts->at[i])
-			  : parts->at[i];
-	return all;
+	const bool *clamp = l->clamp;
+	int outer = l->stage;
+	Asked asked = ask_begin(l);
+	c->forms = (IndexVec){0};
+	c->never_term.known = false;
+	l->clamp = NULL;
+	l->stage = stage;
+	l->silent++;
+	condition_forms(l, c->expr, true, &c->forms);
+	l->silent--;
+	l->stage = outer;
+	l->clamp = clamp;
+	c->term = ask_end(l, asked, c->forms.at, c->forms.n);
+	for (int i = 0; i < c->vars.n; i++)
+		c->moved[i] = l->moved[c->vars.at[i]];
 }
 
-static StepConditions *conditions_of(Lower *l, int stage)
+static void confirm(Lower *l, int stage, Condition *c)
 {
-	const Stage *s = &l->nest->stages.at[stage];
-	StepConditions *c = &l->steps[stage];
-	if (c->known)
-		return c;
-	c->known = true;
-	c->demand = remembered(l, stage, demand_of(l, stage));
-	c->peaks = nest_peaks(l->nest, l->arena, stage);
-	if (s->reduce == REDUCE_NONE)
-		return c;
-	c->parts = nest_step_conditions(l->nest, l->arena, stage, false);
-	c->all = remembered(l, stage,
-	    nest_step_conditions(l->nest, l->arena, stage, true));
-	c->element = nest_step_element(l->nest, l->arena, stage);
-	c->guarded = s->body;
-	c->own = as_one(l, &c->parts, 0);
-	if (c->own)
-		condition_add(l, stage, c->own, &c->one);
-	if (c->own && nest_step_relies(l->nest, l->arena, stage))
-		c->guarded = expr_if(l->arena, c->own, c->element,
-		    expr_identity(l->arena, s->reduce, c->element->type));
-	return c;
+	Condition was = *c;
+	ask_forms(l, stage, c);
+	assert(same(&was.forms, &c->forms));
+	c->never_term = was.never_term;
 }
 
-const StepConditions *step_conditions(Lower *l, int stage)
+static const IndexVec *condition_forms_of(Lower *l, int stage, Condition *c)
 {
-	return conditions_of(l, stage);
+	if (!term_holds(l, &c->term) || has_moved(l, c))
+		ask_forms(l, stage, c);
+	else if (lower_asks_again)
+		confirm(l, stage, c);
+	return &c->forms;
 }
 
-bool step_has_conditions(Lower *l, int stage)
+static bool condition_never(Lower *l, int stage, Condition *c)
 {
-	return conditions_of(l, stage)->all.n > 0;
+	const IndexVec *forms = condition_forms_of(l, stage, c);
+	bool was = c->never;
+	bool holds = c->term.known && term_holds(l, &c->never_term);
+	if (holds && !lower_asks_again)
+		return was;
+	Asked asked = ask_begin(l);
+	c->never = forms_never(l, forms);
+	c->never_term = ask_end(l, asked, NULL, 0);
+	assert(!holds || c->never == was);
+	return c->never;
 }
 
-bool step_is_peak(Lower *l, const Expr *exponent)
-{
-	return expr_set_find(&conditions_of(l, l->stage)->peaks, exponent) >= 0;
-}
-
-const Expr *step_element(Lower *l, int stage)
-{
-	return conditions_of(l, stage)->element;
-}
-
-const Expr *step_guarded(Lower *l, int stage)
-{
-	return conditions_of(l, stage)->guarded;
-}
-
-const Expr *step_condition(Lower *l, int stage)
-{
-	return conditions_of(l, stage)->own;
-}
-
-int step_settle(Lower *l, int stage, int n)
-{
-	StepConditions *c = conditions_of(l, stage);
-	int before = c->settled;
-	c->settled = n;
-	c->own = as_one(l, &c->parts, n);
-	return before;
-}
+/* --- of a stage --------------------------------------------------------------- */
 
 IndexVec step_forms_of(Lower *l, int stage, const ConditionVec *conditions)
 {
@@ -114,7 +114,7 @@ IndexVec step_forms_of(Lower *l, int stage, const ConditionVec *conditions)
 
 static IndexVec forms_of(Lower *l, int stage, bool own)
 {
-	const StepConditions *c = conditions_of(l, stage);
+	const StepConditions *c = step_conditions(l, stage);
 	return step_forms_of(l, stage, own ? &c->one : &c->all);
 }
 
@@ -123,23 +123,9 @@ static IndexVec step_forms(Lower *l, int stage)
 	return forms_of(l, stage, false);
 }
 
-/* The most that a form can be in what is left of the loops. */
-static Index most(Lower *l, Index form)
-{
-	return index_extreme(l, form, true, true);
-}
-
 static Index least(Lower *l, Index form)
 {
 	return index_extreme(l, form, false, true);
-}
-
-bool forms_never(Lower *l, const IndexVec *forms)
-{
-	for (int i = 0; i < forms->n; i++)
-		if (index_negative(l, most(l, forms->at[i])))
-			return true;
-	return false;
 }
 
 Value forms_some(Lower *l, const IndexVec *forms)
@@ -154,7 +140,7 @@ Value forms_some(Lower *l, const IndexVec *forms)
 
 bool step_never(Lower *l, int stage)
 {
-	const ConditionVec *all = &conditions_of(l, stage)->all;
+	const ConditionVec *all = &step_conditions(l, stage)->all;
 	for (int i = 0; i < all->n; i++)
 		if (condition_never(l, stage, &all->at[i]))
 			return true;
