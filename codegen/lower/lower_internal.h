@@ -6,6 +6,8 @@
  *
  *     lower.c        functions, parameters, buffers, workspace
  *     lower_walk.c   stages, loops, initialization of reductions
+ *     lower_body.c   one body where its loops stand
+ *     lower_sums.c   reductions in temporaries
  *     lower_tail.c   predicates of axes: clipping, splitting, masks
  *     lower_cut.c    loops cut where conditions change
  *     lower_zeros.c  steps that change nothing: narrowing
@@ -37,6 +39,7 @@
  *     lower_late.c       what is computed of rows instead
  *     lower_join.c   lanes of a vector stored one by one, afterwards
  *     lower_stages.c shared buffers that are filled iterations ahead
+ *     lower_fill.c   how one of their elements is written
  *     lower_barriers.c  barriers that order nothing, afterwards
  *     lower_bind.c   loop variables bound; what is remembered of them
  *     lower_buffer.c the buffers of a function
@@ -364,6 +367,17 @@ int64_t loop_extent(const Lower *l, int var);
 /* Does what stands in a loop of a launch run more than once? */
 bool lower_runs_again(const Lower *l, int loop);
 
+bool loop_is_vector(const Lower *l, int var);
+BodyLoop loop_body(const Lower *l, const Stage *s, int var); /* to ir/body/ */
+/* Position of the loop before which a reduction is initialized. */
+int loop_init_position(const Lower *l, const Stage *s);
+/* Are the lanes inside of a loop steps of the reduction? */
+bool loop_lanes_reduce(const Lower *l, const Stage *s, int pos);
+/* Stages hung at the stage's loops from `pos` inwards, and below those; the buffers
+ * that are written there. */
+void stages_below(const Lower *l, int stage, int pos, IntVec *below);
+IntVec written_below(const Lower *l, int host, int pos);
+
 /* lower_buffer.c */
 int declare_buffer(Lower *l, const char *name, DType type, int64_t elements,
     LowBufferKind kind, int param, int64_t offset, int align);
@@ -640,6 +654,22 @@ void demand_facts(Lower *l, int stage, const bool *moved);
  * `pos`. */
 void prefetch_in(Lower *l, int stage, int pos);
 
+/* lower_body.c */
+void lower_body(
+    Lower *l, int stage, Phase phase); /* and of what shares its loops */
+/* The tensorized loop as one operation; false: it has to be repeated. */
+bool body_tensor_step(Lower *l, int stage);
+Value body_identity(Lower *l, const Stage *s);
+
+/* lower_sums.c */
+/* Can the results be temporaries from here to the end of the reduction's loops, and
+ * is there a loop for which that is worth while? */
+bool sums_here(const Lower *l, int stage, int pos);
+BodySums sums_inside(const Lower *l, int stage, int pos);
+void sums_start(Lower *l, int stage, int lanes, int *temps, int n);
+/* Of the accumulators of each element: partial results in pairs, then lanes. */
+void sums_total(Lower *l, int stage, const int *temps, Value *totals);
+
 /* lower_walk.c */
 void lower_stage(Lower *l, int stage);	     /* and all that is placed in it */
 void lower_stage_alone(Lower *l, int stage); /* without its barriers */
@@ -763,6 +793,7 @@ void stages_begin(Lower *l, int var, int64_t count);
 void stages_step(Lower *l, int var);
 void stages_end_step(Lower *l, int var);
 void stages_end(Lower *l, int var);
+/* lower_fill.c */
 /* An element, or vector, of what is filled; false: it is done as always. */
 bool stages_copy(Lower *l, const Stage *s, Index address);
 bool stages_keep(Lower *l, Value v, DType type);

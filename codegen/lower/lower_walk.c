@@ -15,372 +15,6 @@
 
 static void walk(Lower *l, int stage, int pos, Phase phase);
 
-/* --- what is written below a loop --------------------------------------- */
-
-static void add_sharing(const Lower *l, int stage, IntVec *all)
-{
-	for (int i = 0; i < l->sharing[stage].n; i++)
-		vec_push(l->arena, all, l->sharing[stage].at[i]);
-}
-
-/* Stages hung at the stage's loops from `pos` inwards, and below those. */
-static void add_below(const Lower *l, int stage, int pos, IntVec *below)
-{
-	const Stage *s = &l->nest->stages.at[stage];
-	for (int i = pos; i < s->nloops; i++) {
-		const IntVec *hung = &l->hung[s->loops[i]];
-		for (int k = 0; k < hung->n; k++) {
-			add_sharing(l, hung->at[k], below);
-			add_below(l, hung->at[k], 0, below);
-		}
-	}
-}
-
-static IntVec written_below(const Lower *l, int host, int pos)
-{
-	IntVec written = {0};
-	add_sharing(l, host, &written);
-	add_below(l, host, pos, &written);
-	for (int i = 0; i < written.n; i++)
-		written.at[i] = l->nest->stages.at[written.at[i]].buffer;
-	return written;
-}
-
-/* --- bodies ------------------------------------------------------------- */
-
-static Value identity_value(Lower *l, const Stage *s)
-{
-	DType type = l->nest->buffers.at[s->buffer].type;
-	return eval(l, expr_identity(l->arena, s->reduce, type));
-}
-
-static Value body_value(Lower *l, const Stage *s)
-{
-	return value_convert(l, eval(l, s->body),
-	    l->nest->buffers.at[s->buffer].type);
-}
-
-/* Are the axes in the block? */
-static Value inside_block(Lower *l, int stage)
-{
-	const Stage *s = &l->nest->stages.at[stage];
-	Value inside = value_const(DT_BOOL, 0, 1);
-	int facts = l->facts.n;
-	for (int a = 0; a < s->naxes; a++)
-		for (End end = ABOVE; end <= BELOW; end++) {
-			if (end == ABOVE ? !s->axes[a].above
-					 : !s->axes[a].below)
-				continue;
-			Index x = index_of_axis(l, stage, a);
-			Index slack = end == BELOW
-			    ? x
-			    : index_add(l,
-				  index_const(s->axes[a].extent - 1), x, -1);
-			inside = value_and_nonnegative(l, inside, slack);
-		}
-	l->facts.n = facts;
-	return inside;
-}
-
-/* `if the axes are in the block then body else fill`. */
-static Value filled_value(Lower *l, int stage)
-{
-	const Stage *s = &l->nest->stages.at[stage];
-	Value inside = inside_block(l, stage);
-	bool known;
-	if (value_is_bool(inside, &known))
-		return known ? body_value(l, s) : eval(l, s->fill);
-	DType type = l->nest->buffers.at[s->buffer].type;
-	Value fill = eval(l, s->fill);
-	if (inside.lanes > 1) {
-		Value outer = l->mask;
-		l->mask = inside;
-		Value v = body_value(l, s);
-		l->mask = outer;
-		int temp = emit_op(l, LOW_SELECT, type, l->lanes, inside.temp,
-		    value_as(l, v, l->lanes), value_as(l, fill, l->lanes),
-		    "filled");
-		return value_temp(type, l->lanes, temp);
-	}
-	Branch b;
-	int dst = new_temp(l, type, l->lanes, "filled");
-	l->temps.at[dst].mutable = true;
-	emit_into(l, dst, LOW_COPY, value_as(l, fill, l->lanes), -1, -1);
-	branch_begin(l, &b, inside.temp);
-	emit_into(l, dst, LOW_COPY, value_as(l, body_value(l, s), l->lanes),
-	    -1, -1);
-	branch_end(l, &b);
-	return value_temp(type, l->lanes, dst);
-}
-
-/* Of the loops inside of the accumulators', those of the reduction or the
- * others that are repeated in code: the number of the iteration that we are in.
- * (One that is left with one iteration is a number, too, and not counted.) */
-static int64_t unrolled_number(const Lower *l, const Stage *s, bool reduce)
-{
-	int64_t number = 0;
-	for (int i = l->sums.pos; i < s->nloops; i++) {
-		int var = s->loops[i];
-		int64_t value;
-		if (l->nest->vars.at[var].reduce == reduce &&
-		    var != s->tensor_loop && loop_at_compile_time(l, var) &&
-		    l->vars[var].bound &&
-		    index_is_const(l->vars[var].value, &value))
-			number = number * loop_extent(l, var) + value;
-	}
-	return number;
-}
-
-/* The first result of the stage whose body we are in. */
-static int64_t first_result(const Lower *l)
-{
-	const IntVec *sharing = &l->sharing[l->sums.stage];
-	int i = 0;
-	while (sharing->at[i] != l->stage)
-		i++;
-	assert(i < sharing->n);
-	return (int64_t)i * l->sums.results;
-}
-
-/* Of the reduction that we are in; -1: its results are in memory. */
-static int accumulator(const Lower *l, const Stage *s)
-{
-	int64_t number, copy = 0;
-	if (l->sums.stage < 0)
-		return -1;
-	number = first_result(l) + unrolled_number(l, s, false);
-	if (l->sums.copies > 1)
-		copy = unrolled_number(l, s, true);
-	assert(copy < l->sums.copies);
-	return l->sums.temps[number * l->sums.copies + copy];
-}
-
-/* The lanes of a step that counts none of them are the identity. */
-static Value step_across(Lower *l, const Stage *s, const Expr *x, DType type)
-{
-	Value v = value_convert(l, eval(l, x), type);
-	int identity, lanes = l->lanes;
-	if (l->mask.lanes <= 1)
-		return value_temp(type, lanes, value_as(l, v, lanes));
-	identity = value_as(l, identity_value(l, s), lanes);
-	return value_temp(type, lanes,
-	    emit_op(l, LOW_SELECT, type, lanes, l->mask.temp,
-		value_as(l, v, lanes), identity, "counted"));
-}
-
-static void step(Lower *l, const Stage *s, Index address, const Expr *x)
-{
-	DType type = l->nest->buffers.at[s->buffer].type;
-	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
-	int into = accumulator(l, s);
-	if (into < 0 && reg)
-		into = register_temp(l, s->buffer, address);
-	if (l->across && (into < 0 || l->f->temps.at[into].lanes == 1)) {
-		Value v;
-		if (s->reduce != REDUCE_SUM || !bits_step(l, x, &v))
-			v = across_lanes(
-			    l, s->reduce, step_across(l, s, x, type));
-		if (into >= 0)
-			eval_combined(l, s->reduce,
-			    value_temp(type, 1, into), v, into);
-		else
-			memory_store(l, s->buffer, address,
-			    eval_combined(l, s->reduce,
-				memory_load(l, s->buffer, address), v, -1));
-		return;
-	}
-	if (l->across && l->mask.lanes > 1) {
-		Value acc = value_temp(type, l->lanes, into);
-		eval_combined(
-		    l, s->reduce, acc, step_across(l, s, x, type), into);
-		return;
-	}
-	if (into >= 0) {
-		Value acc = value_temp(type, l->f->temps.at[into].lanes, into);
-		eval_step(l, s->reduce, x, acc, into);
-		return;
-	}
-	Value acc = memory_load(l, s->buffer, address);
-	memory_store(
-	    l, s->buffer, address, eval_step(l, s->reduce, x, acc, -1));
-}
-
-/* A step that changes nothing is not made: where the body's own condition is
- * the same for all lanes, it is a branch.  (A sum that began as 0 is never -0:
- * adding 0 changes nothing, bit for bit.) */
-static void update(Lower *l, int stage, Index address)
-{
-	const Stage *s = &l->nest->stages.at[stage];
-	const Expr *own = step_condition(l, stage);
-	bool known;
-	if (step_never(l, stage))
-		return;
-	if (!own) {
-		step(l, s, address, step_element(l, stage));
-		return;
-	}
-	Value condition = eval(l, own);
-	bool decided = value_is_bool(condition, &known);
-	if (decided ? known : condition.lanes > 1)
-		step(l, s, address, decided ? step_element(l, stage)
-					    : step_guarded(l, stage));
-	if (decided || condition.lanes > 1)
-		return;
-	Branch b;
-	int facts = l->facts.n;
-	branch_begin(l, &b, condition.temp);
-	push_facts(l, own, true);
-	step(l, s, address, step_element(l, stage));
-	l->facts.n = facts;
-	branch_end(l, &b);
-}
-
-/* Where the stage writes: its own region, so never clamped. */
-static Index write_address(Lower *l, const Stage *s)
-{
-	const bool *clamp = l->clamp;
-	l->clamp = NULL;
-	Index address = buffer_address(l, s->buffer, s->write, s->nwrite);
-	l->clamp = clamp;
-	return address;
-}
-
-/* Of one element, when the loops have ended. */
-static Value result(Lower *l, const Stage *s, DType type, Index address)
-{
-	if (!l->sums.across)
-		return value_temp(type, l->lanes, accumulator(l, s));
-	Value all =
-	    l->sums.totals[first_result(l) + unrolled_number(l, s, false)];
-	return l->sums.fresh ? all
-			     : eval_combined(l, s->reduce,
-				   memory_load(l, s->buffer, address), all, -1);
-}
-
-/* The tensorized loop as one operation; false: it has to be repeated. */
-static bool tensor_step(Lower *l, int stage)
-{
-	const Stage *s = &l->nest->stages.at[stage];
-	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
-	DType type = l->nest->buffers.at[s->buffer].type;
-	int a, b, into, outer = l->stage;
-	if (intrinsic_at(s->intrinsic)->warps > 1)
-		return group_step(l, stage);
-	if (intrinsic_at(s->intrinsic)->warps)
-		return fragment_step(l, stage);
-	l->stage = stage;
-	into = accumulator(l, s);
-	/* lanes that are steps are added up behind the loops, or here */
-	bool later =
-	    !l->across || (into >= 0 && l->f->temps.at[into].lanes == l->lanes);
-	if (!later ||
-	    !dot_operands(l, stage, !l->across && (reg || into >= 0), &a, &b)) {
-		l->stage = outer;
-		return false;
-	}
-	Index address = write_address(l, s);
-	if (into < 0 && reg)
-		into = register_temp(l, s->buffer, address);
-	if (into >= 0) {
-		assert(l->f->temps.at[into].lanes == l->lanes);
-		emit_into(l, into, LOW_DOT, a, b, into);
-	} else {
-		int sum = value_as(l,
-		    memory_load(l, s->buffer, address), l->lanes);
-		memory_store(l, s->buffer, address,
-		    value_temp(type, l->lanes,
-			emit_op(l, LOW_DOT, type, l->lanes, a, b, sum,
-			    "dot")));
-	}
-	l->stage = outer;
-	return true;
-}
-
-/* By an asynchronous copy, but for what is filled; false: as always. */
-static bool copied_ahead(Lower *l, int stage, Index address)
-{
-	const Stage *s = &l->nest->stages.at[stage];
-	bool known;
-	if (l->filling != FILL_ASYNC)
-		return false;
-	if (!s->fill)
-		return stages_copy(l, s, address);
-	Value inside = inside_block(l, stage);
-	if (inside.lanes > 1 || value_is_unknown(inside))
-		return false;
-	if (value_is_bool(inside, &known))
-		return known && stages_copy(l, s, address);
-	Branch b;
-	branch_begin(l, &b, inside.temp);
-	if (!stages_copy(l, s, address))
-		memory_store(l, s->buffer, address, body_value(l, s));
-	branch_else(l, &b);
-	memory_store(l, s->buffer, address, eval(l, s->fill));
-	branch_end(l, &b);
-	return true;
-}
-
-/* Of a stage that is no reduction. */
-static void fill_element(Lower *l, int stage, Index address)
-{
-	const Stage *s = &l->nest->stages.at[stage];
-	DType type = l->nest->buffers.at[s->buffer].type;
-	Value v;
-	if (copied_ahead(l, stage, address))
-		return;
-	if (!stages_kept(l, &v, type)) {
-		v = s->fill ? filled_value(l, stage) : body_value(l, s);
-		if (stages_keep(l, v, type))
-			return;
-	}
-	memory_store(l, s->buffer, address, v);
-}
-
-/* What a phase does with one element, or with one for each lane. */
-static void element(Lower *l, int stage, Phase phase)
-{
-	const Stage *s = &l->nest->stages.at[stage];
-	DType type = l->nest->buffers.at[s->buffer].type;
-	Index address = write_address(l, s);
-	int sum = phase >= PHASE_LOAD ? accumulator(l, s) : -1;
-	if (phase == PHASE_INIT)
-		memory_store(l, s->buffer, address, identity_value(l, s));
-	else if (phase == PHASE_LOAD)
-		emit_into(l, sum, LOW_COPY,
-		    value_as(l, memory_load(l, s->buffer, address), l->lanes),
-		    -1, -1);
-	else if (phase == PHASE_STORE)
-		memory_store(l, s->buffer, address, result(l, s, type, address));
-	else if (s->reduce != REDUCE_NONE)
-		update(l, stage, address);
-	else
-		fill_element(l, stage, address);
-}
-
-static void one_body(Lower *l, int stage, Phase phase)
-{
-	int outer_stage = l->stage;
-	Value outer = l->mask, outer_store = l->store_mask, none = {0};
-	bool known;
-	l->stage = stage;
-	Value mask = tail_mask(l, stage, phase);
-	if (!value_is_bool(mask, &known) || known) {
-		l->mask = mask.lanes > 1 ? mask : none;
-		l->store_mask = l->mask;
-		element(l, stage, phase);
-	}
-	l->mask = outer;
-	l->store_mask = outer_store;
-	l->stage = outer_stage;
-}
-
-static void body(Lower *l, int stage, Phase phase)
-{
-	const IntVec *sharing = &l->sharing[stage];
-	for (int i = 0; i < sharing->n; i++)
-		one_body(l, sharing->at[i], phase);
-}
-
 /* --- tiles, whole and partial ------------------------------------------- */
 
 /* Is an end of an axis decided now: of those that `var` is in, or of all where
@@ -424,12 +58,6 @@ static bool writes_registers(const Lower *l, int stage)
 	return l->nest->buffers.at[buffer].scope == SCOPE_REG;
 }
 
-static bool is_vector(const Lower *l, int var)
-{
-	return l->nest->vars.at[var].kind == LOOP_VECTOR && !l->elementwise &&
-	    loop_extent(l, var) > 1;
-}
-
 /* Do the ends that are decided now cut lanes? */
 static bool cuts_lanes(
     const Lower *l, int stage, int pos, int var, Phase phase)
@@ -438,7 +66,7 @@ static bool cuts_lanes(
 	for (int i = pos; i < s->nloops; i++)
 		for (int a = 0; a < s->naxes; a++)
 			for (End end = ABOVE; end <= BELOW; end++)
-				if (is_vector(l, s->loops[i]) &&
+				if (loop_is_vector(l, s->loops[i]) &&
 				    axis_has_var(l, stage, a, s->loops[i]) &&
 				    decides(l, stage, a, end, var, phase))
 					return true;
@@ -556,22 +184,12 @@ static LoopKind kind_of(const Lower *l, int var)
 	    : kind;
 }
 
-/* Position of the loop before which a reduction is initialized. */
-static int init_position(const Lower *l, const Stage *s)
-{
-	for (int i = 0; i < s->nloops; i++)
-		if (s->init_at >= 0 ? s->loops[i] == s->init_at
-				    : l->nest->vars.at[s->loops[i]].reduce)
-			return i;
-	return s->nloops;
-}
-
 /* What is placed in the loop for others does not depend on what the stage's
  * own steps do. */
 static bool steps_alone(const Lower *l, int stage, int pos)
 {
 	IntVec below = {0};
-	add_below(l, stage, pos, &below);
+	stages_below(l, stage, pos, &below);
 	for (int i = 0; i < below.n; i++) {
 		const Stage *s = &l->nest->stages.at[below.at[i]];
 		if (s->after || s->barrier)
@@ -586,7 +204,7 @@ static bool narrows(Lower *l, int stage, int pos, Phase phase)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	return phase == PHASE_UPDATE && s->reduce != REDUCE_NONE &&
-	    pos >= init_position(l, s) && step_has_conditions(l, stage) &&
+	    pos >= loop_init_position(l, s) && step_has_conditions(l, stage) &&
 	    steps_alone(l, stage, pos);
 }
 
@@ -717,31 +335,12 @@ static void running_loop(
 		vec_push(l->arena, l->scope->body, node);
 }
 
-/* Are the lanes inside of a loop steps of the reduction? */
-static bool lanes_reduce(const Lower *l, const Stage *s, int pos)
-{
-	for (int i = pos; i < s->nloops; i++)
-		if (is_vector(l, s->loops[i]) &&
-		    l->nest->vars.at[s->loops[i]].reduce)
-			return true;
-	return false;
-}
-
-static BodyLoop body_loop(const Lower *l, const Stage *s, int var)
-{
-	return (BodyLoop){.extent = loop_extent(l, var),
-	    .reduce = l->nest->vars.at[var].reduce,
-	    .code = loop_at_compile_time(l, var),
-	    .vector = is_vector(l, var),
-	    .merged = var == s->tensor_loop};
-}
-
 /* Is there enough inside of a loop to test whether it counts? */
 static bool worth_testing(const Lower *l, const Stage *s, int pos)
 {
 	int64_t steps = 1;
 	for (int i = pos + 1; i < s->nloops; i++)
-		steps = body_steps(steps, body_loop(l, s, s->loops[i]));
+		steps = body_steps(steps, loop_body(l, s, s->loops[i]));
 	return steps >= BODY_STEPS_TESTED;
 }
 
@@ -1032,7 +631,7 @@ static int cuts_allowed(const Lower *l, int stage, int pos, Phase phase)
 	IntVec below = {0};
 	if (l->sharing[stage].n > 1)
 		return 0;
-	add_below(l, stage, pos, &below);
+	stages_below(l, stage, pos, &below);
 	return below.n ? loop_extent(l, s->loops[pos]) >= 4 : CUTS_MAX;
 }
 
@@ -1051,7 +650,7 @@ static bool parted_loop(Lower *l, int stage, int pos, Phase phase)
 	    kind_of(l, s->loops[pos]) != LOOP_SERIAL ||
 	    l->sharing[stage].n > 1 || l->arms == ARMS_MAX)
 		return false;
-	add_below(l, stage, pos, &below);
+	stages_below(l, stage, pos, &below);
 	if (below.n || !loop_decided(l, stage, &form))
 		return false;
 	l->arms++;
@@ -1082,7 +681,7 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 	StepLimits none = {0}, demand, *wanted = NULL;
 	int cuts;
 	if (phase == PHASE_UPDATE && s->intrinsic >= 0 &&
-	    s->tensor_loop == var && tensor_step(l, stage))
+	    s->tensor_loop == var && body_tensor_step(l, stage))
 		return;
 	if (kind == LOOP_VECTOR && !l->elementwise && extent > 1) {
 		int outer = l->lanes;
@@ -1131,95 +730,6 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 
 /* --- reductions in temporaries ------------------------------------------ */
 
-/* Of the loops from `pos` on; each thread has its own of what they share out. */
-static BodySums sums_inside(const Lower *l, int stage, int pos)
-{
-	const Stage *s = &l->nest->stages.at[stage];
-	bool threads = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
-	BodySums sums = body_sums_none();
-	for (int i = pos; i < s->nloops; i++)
-		if (!threads ||
-		    !loop_is_thread(l->nest->vars.at[s->loops[i]].kind))
-			body_sums_loop(&sums, body_loop(l, s, s->loops[i]));
-	body_sums_end(&sums, l->sharing[stage].n);
-	return sums;
-}
-
-static bool read_below(const Lower *l, int stage, int pos, int buffer)
-{
-	IntVec below = {0};
-	add_below(l, stage, pos, &below);
-	for (int i = 0; i < below.n; i++)
-		if (expr_find_read(
-			l->nest->stages.at[below.at[i]].body, buffer))
-			return true;
-	return false;
-}
-
-static bool sums_of(const Lower *l, int leader, int stage, int pos)
-{
-	const Stage *s = &l->nest->stages.at[stage];
-	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
-	return !s->fill &&
-	    (!reg || lanes_reduce(l, s, pos) ||
-		nest_reduces_across(l->nest, stage)) &&
-	    !read_below(l, leader, pos, s->buffer);
-}
-
-/* Can the results be temporaries from here to the end of the reduction's
- * loops, and is there a loop for which that is worth while? */
-static bool sums_here(const Lower *l, int stage, int pos)
-{
-	const Stage *s = &l->nest->stages.at[stage];
-	const IntVec *sharing = &l->sharing[stage];
-	bool across = nest_reduces_across(l->nest, stage);
-	if (l->sums.stage >= 0 || pos == s->nloops ||
-	    (!across && (pos < init_position(l, s) ||
-		!l->nest->vars.at[s->loops[pos]].reduce)))
-		return false;
-	for (int i = 0; i < sharing->n; i++)
-		if (!sums_of(l, stage, sharing->at[i], pos))
-			return false;
-	return sums_inside(l, stage, pos).results > 0;
-}
-
-/* Bits of a word are put together in each step: their sums need no lanes. */
-static void start_sums(Lower *l, int stage, int lanes, int *temps, int n)
-{
-	const Stage *s = &l->nest->stages.at[stage];
-	DType type = l->nest->buffers.at[s->buffer].type;
-	for (int i = l->sums.pos; i < s->nloops && lanes > 1; i++)
-		if (is_vector(l, s->loops[i]) &&
-		    l->nest->vars.at[s->loops[i]].reduce &&
-		    bits_are_lanes(l, stage, s->loops[i]))
-			lanes = 1;
-	int identity = value_as(l, identity_value(l, s), lanes);
-	for (int i = 0; i < n; i++) {
-		temps[i] = new_temp(l, type, lanes, "sum");
-		emit_into(l, temps[i], LOW_COPY, identity, -1, -1);
-	}
-}
-
-/* Of the accumulators of each element: partial results in pairs, then lanes. */
-static void total_sums(Lower *l, int stage, const int *temps, Value *totals)
-{
-	const Stage *s = &l->nest->stages.at[stage];
-	DType type = l->nest->buffers.at[s->buffer].type;
-	int copies = l->sums.copies, lanes = l->f->temps.at[temps[0]].lanes;
-	Value *v = NEW_N(l->arena, Value, copies);
-	for (int r = 0; r < l->sums.results; r++) {
-		for (int i = 0; i < copies; i++)
-			v[i] = value_temp(type, lanes, temps[r * copies + i]);
-		for (int n = copies; n > 1; n = (n + 1) / 2)
-			for (int i = 0; i < n / 2; i++)
-				v[i] = eval_combined(l, s->reduce, v[i],
-				    v[n - 1 - i], -1);
-		totals[r] = v[0];
-	}
-	if (lanes > 1)
-		across_all(l, s->reduce, totals, l->sums.results);
-}
-
 /* A row too many would read what was computed for it where it may: the copies
  * for each row are its own. */
 static bool hangs_inside(const Lower *l, const Stage *s, int pos)
@@ -1241,7 +751,7 @@ static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 	int n = sums.results, copies = sums.copies, lanes = l->lanes;
 	const bool *outer = l->clamp;
 	for (int i = pos; i < s->nloops; i++)
-		if (is_vector(l, s->loops[i]))
+		if (loop_is_vector(l, s->loops[i]))
 			lanes = (int)loop_extent(l, s->loops[i]);
 	l->sums = (Accumulators){.stage = stage,
 	    .pos = pos,
@@ -1252,7 +762,7 @@ static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 	    .temps = NEW_N(l->arena, int, sharing->n *n *copies),
 	    .totals = NEW_N(l->arena, Value, n * sharing->n)};
 	for (int i = 0; i < sharing->n; i++)
-		start_sums(l, sharing->at[i], lanes,
+		sums_start(l, sharing->at[i], lanes,
 		    l->sums.temps + i * n * copies, n * copies);
 	if (!fresh && !across)
 		walk(l, stage, pos, PHASE_LOAD);
@@ -1263,8 +773,8 @@ static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 	l->clamp = outer;
 	for (int i = 0; i < sharing->n && across; i++) {
 		Value *totals = l->sums.totals + i * n;
-		total_sums(l, sharing->at[i], l->sums.temps + i * n * copies,
-		    totals);
+		sums_total(
+		    l, sharing->at[i], l->sums.temps + i * n * copies, totals);
 		if (threads)
 			across_threads(l, sharing->at[i], totals, n);
 	}
@@ -1309,7 +819,7 @@ static void walk(Lower *l, int stage, int pos, Phase phase)
 		return;
 	}
 	if (phase == PHASE_UPDATE && s->reduce != REDUCE_NONE) {
-		bool fresh = pos == init_position(l, s);
+		bool fresh = pos == loop_init_position(l, s);
 		if (sums_here(l, stage, pos)) {
 			reduce_in_sums(l, stage, pos, fresh);
 			return;
@@ -1318,7 +828,7 @@ static void walk(Lower *l, int stage, int pos, Phase phase)
 			walk(l, stage, pos, PHASE_INIT);
 	}
 	if (pos == s->nloops)
-		body(l, stage, phase);
+		lower_body(l, stage, phase);
 	else if (phase != PHASE_UPDATE &&
 	    l->nest->vars.at[s->loops[pos]].reduce)
 		walk(l, stage, pos + 1, phase);
