@@ -1,6 +1,7 @@
 /* What the files of the C emitter share.
  *
  *     emit_c.c         functions, loops, declarations, parallel regions
+ *     emit_c_headers.c the beginning of a file: comment, headers, attributes
  *     emit_c_plan.c    what of each temporary the text needs
  *     emit_c_known.c   what is known of one: numbers, sums, masks
  *     emit_c_reads.c   what the text of a node reads
@@ -9,6 +10,8 @@
  *     emit_c_name.c    the shortest name that is free where it is declared
  *     emit_c_text.c    numbers, sums of indices, parentheses, assignments
  *     emit_c_ops.c     one operation: an expression
+ *     emit_c_conversion.c  one element type as another
+ *     emit_c_lanes.c   numbers in all lanes, lanes taken out and moved about
  *     emit_c_memory.c  loads and stores
  *     emit_c_sums.c    sums that fill the registers
  *     emit_c_types.c   vector types and helpers, written once where needed
@@ -224,11 +227,21 @@ const char *emit_c_text(EmitC *e, int temp, EmitLevel level);
 EmitLevel emit_c_has_level(EmitC *e, int temp);
 /* The value of the operation at hand: assigned now, or kept for who reads it. */
 void emit_c_assign(EmitC *e, int dst, EmitLevel level, const char *value);
+void emit_c_assign_format(EmitC *e, int dst, EmitLevel level,
+    const char *format, ...) __attribute__((format(printf, 4, 5)));
+void emit_c_assign_as_is(EmitC *e, int dst, int a); /* the same value */
+void emit_c_read_anyway(EmitC *e, int temp); /* what a statement leaves out */
 void emit_c_end_list(EmitC *e);
 void emit_c_line(EmitC *e, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* "float x" where x is declared by this assignment, else "x". */
 const char *emit_c_place(EmitC *e, int temp);
+
+/* emit_c_conversion.c */
+void emit_c_conversion(EmitC *e, const LowNode *n);
+
+/* emit_c_lanes.c */
+void emit_c_lanes(EmitC *e, const LowNode *n);
 
 /* emit_c_memory.c */
 bool emit_c_is_const(const EmitC *e, const LowBuffer *b); /* read only */
@@ -392,6 +405,15 @@ const char *emit_c_pack(EmitC *e, DType from, DType to, int lanes);
 /* emit_c_ops.c */
 void emit_c_op(EmitC *e, const LowNode *node);
 
+/* emit_c_headers.c */
+/* The beginning of a file's comment, up to "conv2d:c6". */
+void emit_c_title(Buf *out, const Program *p);
+/* The opening comment of a file, of the .c and the header. */
+void emit_comment(Buf *out, const Lowered *const *lowered, int n,
+    const EmitComment *comments);
+/* What the file includes and its functions are told, behind that. */
+void emit_c_headers(EmitC *e, Buf *out);
+
 /* emit_c.c */
 /* "const float *data", without the name's comma; shared with the header. */
 void emit_c_signature(Buf *out, const LowFunction *f, const char *const *names);
@@ -402,10 +424,5 @@ const char *emit_header_stream(Arena *arena, const LowFunction *f,
     const char *const *names, TargetKind kind);
 void emit_header_launcher(Buf *out, const LowFunction *f,
     const char *const *names, const char *stream, TargetKind kind);
-/* The beginning of a file's comment, up to "conv2d:c6". */
-void emit_c_title(Buf *out, const Program *p);
-/* The opening comment of a file, of the .c and the header. */
-void emit_comment(Buf *out, const Lowered *const *lowered, int n,
-    const EmitComment *comments);
 
 #endif

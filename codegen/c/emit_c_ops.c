@@ -33,305 +33,11 @@ static void assign(EmitC *e, int dst, const char *value)
 	emit_c_assign(e, dst, LEVEL_PRIMARY, value);
 }
 
-static void assign_format(EmitC *e, int dst, EmitLevel level,
-    const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-static void assign_format(
-    EmitC *e, int dst, EmitLevel level, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	const char *value = arena_vprintf(e->arena, format, args);
-	va_end(args);
-	emit_c_assign(e, dst, level, value);
-}
-
-/* The same value. */
-static void assign_as_is(EmitC *e, int dst, int a)
-{
-	emit_c_assign(e, dst, emit_c_has_level(e, a), loose(e, a));
-}
-
-/* What a statement leaves out. */
-static void read_anyway(EmitC *e, int temp)
-{
-	if (e->declared[temp])
-		emit_c_line(e, "(void)%s;", e->temp[temp]);
-}
-
 /* --- masks --------------------------------------------------------------- */
 
 static const char *mask(EmitC *e, int temp, int bytes)
 {
 	return emit_c_mask_of(e, temp, bytes, LEVEL_UNARY);
-}
-
-/* --- lanes --------------------------------------------------------------- */
-
-static const char *splat(EmitC *e, int dst, const char *scalar)
-{
-	return arena_printf(e->arena, "%s(%s)",
-	    emit_c_splat(e, emit_c_type(e, dst)), scalar);
-}
-
-static void op_const(EmitC *e, const LowNode *n)
-{
-	EmitLevel level;
-	const char *value = emit_c_number(e, n, &level);
-	emit_c_assign(e, n->dst, level, value);
-}
-
-static void op_broadcast(EmitC *e, const LowNode *n)
-{
-	int a = n->arg[0];
-	if (!is_vector(e, n->dst))
-		assign_as_is(e, n->dst, a);
-	else if (temp_of(e, n->dst)->type == DT_BOOL)
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(-%s)",
-		    emit_c_mask_splat(
-			e, emit_c_type(e, n->dst), temp_of(e, n->dst)->lanes),
-		    emit_c_text(e, a, LEVEL_PRIMARY));
-	else
-		assign(e, n->dst, splat(e, n->dst, loose(e, a)));
-}
-
-static void op_iota(EmitC *e, const LowNode *n)
-{
-	int a = n->arg[0];
-	if (!is_vector(e, n->dst)) {
-		assign_as_is(e, n->dst, a);
-		return;
-	}
-	const LowTemp *d = temp_of(e, n->dst);
-	const char *type = emit_c_type(e, n->dst);
-	const char *u = emit_c_vector_unsigned(
-	    e, d->type == DT_INDEX ? 8 : dtype_bytes(d->type), d->lanes);
-	const LowNode *from = e->constant[a];
-	if (from && !from->i) {
-		assign(e, n->dst, emit_c_iota(e, type));
-		return;
-	}
-	assign_format(e, n->dst, LEVEL_UNARY, "(%s)((%s)%s + (%s)%s)", type, u,
-	    splat(e, n->dst, loose(e, a)), u, emit_c_iota(e, type));
-}
-
-static void op_lanes_below(EmitC *e, const LowNode *n)
-{
-	const LowTemp *d = temp_of(e, n->dst);
-	if (d->lanes == 1)
-		assign_format(e, n->dst, LEVEL_COMPARE, "%s > 0",
-		    emit_c_text(e, n->arg[0], LEVEL_SUM));
-	else
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)",
-		    emit_c_lanes_below(e, emit_c_type(e, n->dst), d->lanes),
-		    loose(e, n->arg[0]));
-}
-
-/* Lane `lane` of a temporary that may be a scalar. */
-static const char *lane_text(EmitC *e, int temp, int64_t lane)
-{
-	if (!is_vector(e, temp))
-		return emit_c_text(e, temp, LEVEL_PRIMARY);
-	const char *vector = temp_of(e, temp)->type == DT_BOOL
-	    ? emit_c_mask_vector(e, temp, e->mask_bytes[temp])
-	    : emit_c_text(e, temp, LEVEL_PRIMARY);
-	return arena_printf(e->arena, "%s[%lld]", vector, (long long)lane);
-}
-
-static void op_extract(EmitC *e, const LowNode *n)
-{
-	int a = n->arg[0];
-	const char *text = lane_text(e, a, n->i);
-	if (is_vector(e, a) && temp_of(e, a)->type == DT_BOOL)
-		assign_format(e, n->dst, LEVEL_COMPARE, "%s != 0", text);
-	else
-		assign(e, n->dst, text);
-	/* of a sum over lanes: emit_c.c says why */
-	if (n->i > 0 && temp_of(e, a)->type == DT_I32 && e->isa.x86) {
-		e->apart = true;
-		emit_c_line(e, "TUNEC_APART(%s);", e->temp[n->dst]);
-	}
-}
-
-static void op_insert(EmitC *e, const LowNode *n)
-{
-	int a = n->arg[0], b = n->arg[1];
-	bool is_bool = temp_of(e, n->dst)->type == DT_BOOL;
-	if (!is_vector(e, n->dst)) {
-		read_anyway(e, a);
-		assign_as_is(e, n->dst, b);
-		return;
-	}
-	if (n->dst != a)
-		assign(e, n->dst, is_bool ? mask(e, a, e->mask_bytes[n->dst])
-					  : loose(e, a));
-	if (is_bool)
-		emit_c_mask_insert(
-		    e, n->dst, n->i, emit_c_text(e, b, LEVEL_PRIMARY));
-	else
-		emit_c_line(e, "%s[%lld] = %s;", e->temp[n->dst],
-		    (long long)n->i, loose(e, b));
-}
-
-/* A vector of 0 and -1 as dst's masks. */
-static void assign_mask_vector(
-    EmitC *e, int dst, EmitLevel level, const char *vector)
-{
-	if (!emit_c_has_bits(e))
-		emit_c_assign(e, dst, level, vector);
-	else /* in parentheses: a list has commas */
-		assign_format(e, dst, LEVEL_PRIMARY, "%s((%s))",
-		    emit_c_mask_of_lanes(e, temp_of(e, dst)->lanes), vector);
-}
-
-/* Where a source or the result is a scalar: lane by lane. */
-static void shuffle_by_lanes(EmitC *e, const LowNode *n, int b)
-{
-	int a = n->arg[0], split = temp_of(e, a)->lanes;
-	const LowTemp *d = temp_of(e, n->dst);
-	bool is_bool = d->type == DT_BOOL;
-	Buf text = {0};
-	for (int l = 0; l < d->lanes; l++) {
-		int from = n->shuffle[l] < 0 ? 0 : n->shuffle[l];
-		int source = from < split ? a : b;
-		const char *lane =
-		    lane_text(e, source, from < split ? from : from - split);
-		bool minus = is_bool && d->lanes > 1 && !is_vector(e, source);
-		const char *test = is_bool && d->lanes == 1 &&
-		    is_vector(e, source) ? " != 0" : "";
-		buf_printf(&text, "%s%s%s%s", l ? ", " : "", minus ? "-" : "",
-		    lane, test);
-	}
-	if (d->lanes == 1)
-		assign_format(
-		    e, n->dst, LEVEL_COMPARE, "%s", buf_text(&text));
-	else if (is_bool)
-		assign_mask_vector(e, n->dst, LEVEL_LIST,
-		    arena_printf(e->arena, "(%s){%s}",
-			emit_c_vector_signed(
-			    e, e->mask_bytes[n->dst], d->lanes),
-			buf_text(&text)));
-	else
-		assign_format(e, n->dst, LEVEL_LIST, "(%s){%s}",
-		    emit_c_type(e, n->dst), buf_text(&text));
-	buf_free(&text);
-}
-
-/* Both, as one vector twice as long or longer, half as long as the result: GCC
- * puts a shorter one together in memory. */
-static void widen_sources(EmitC *e, DType type, int lanes, int to,
-    const char **a, const char **b)
-{
-	bool both = true;
-	if (to <= 2 * lanes)
-		return;
-	for (; to > 2 * lanes; lanes *= 2, both = false) {
-		Buf text = {0};
-		buf_printf(&text, "__builtin_shufflevector(%s, %s", *a,
-		    both ? *b
-			 : arena_printf(e->arena, "(%s){0}",
-			       emit_c_vector(e, type, lanes)));
-		for (int l = 0; l < 2 * lanes; l++)
-			buf_printf(&text, ", %d", both ? l : l % lanes);
-		buf_puts(&text, ")");
-		*a = arena_strdup(e->arena, buf_text(&text));
-		buf_free(&text);
-	}
-	*b = arena_printf(
-	    e->arena, "(%s){0}", emit_c_vector(e, type, lanes));
-}
-
-/* The vector as a whole, again and again: 4 bytes or 8 are an integer's, that
- * compilers put into all lanes in one instruction. */
-static const char *repeated(EmitC *e, const LowNode *n, int lanes)
-{
-	const LowTemp *d = temp_of(e, n->dst);
-	int bytes = lanes * dtype_bytes(emit_c_storage(d->type));
-	if ((bytes != 4 && bytes != 8) || d->lanes % lanes)
-		return NULL;
-	for (int l = 0; l < d->lanes; l++)
-		if (n->shuffle[l] != l % lanes)
-			return NULL;
-	return arena_printf(e->arena, "((%s)%s((int%d_t)(a)))",
-	    emit_c_vector(e, d->type, d->lanes),
-	    emit_c_splat(e, emit_c_vector_signed(e, bytes, d->lanes / lanes)),
-	    8 * bytes);
-}
-
-/* The macro that has the list of lanes, of one vector or two: a number tells
- * lists of one shape apart. */
-static const char *shuffle_macro(
-    EmitC *e, const LowNode *n, int bytes, bool one)
-{
-	const LowTemp *d = temp_of(e, n->dst);
-	int lanes = temp_of(e, n->arg[0])->lanes;
-	const char *first = "(a)", *second = one ? "(a)" : "(b)";
-	const char *whole = one && !bytes ? repeated(e, n, lanes) : NULL;
-	if (whole)
-		return emit_c_shuffle(e, emit_c_vector(e, d->type, d->lanes),
-		    "a", whole, EMIT_ANY_X86, NULL);
-	if (!bytes)
-		widen_sources(e, d->type, lanes, d->lanes, &first, &second);
-	const char *known,
-	    *x86 = emit_c_x86_shuffle(e, n->shuffle, d->lanes, lanes,
-		emit_c_lane_bytes(e, n->dst), d->type == DT_F32, one, &known);
-	return emit_c_shuffle(e,
-	    bytes ? emit_c_vector_signed(e, bytes, d->lanes)
-		  : emit_c_vector(e, d->type, d->lanes),
-	    one ? "a" : "a, b",
-	    emit_c_shuffled(e, first, second, n->shuffle, d->lanes), known,
-	    x86);
-}
-
-/* Does it take fewer lanes, of one vector? */
-static bool takes_part(const EmitC *e, const LowNode *n)
-{
-	return n && n->kind == LOWNODE_OP && n->op == LOW_SHUFFLE &&
-	    (n->arg[1] < 0 || n->arg[1] == n->arg[0]) &&
-	    temp_of(e, n->dst)->lanes < temp_of(e, n->arg[0])->lanes;
-}
-
-/* Narrow lanes of two vectors by one instruction, read in parts: clang would put each part
- * together by itself, of halves of the two, lane by lane where it has to. */
-static const char *kept_whole(EmitC *e, const LowNode *n, const char *text)
-{
-	int bytes = emit_c_lane_bytes(e, n->dst);
-	int all = bytes * temp_of(e, n->dst)->lanes;
-	const EmitTemp *t = e->plan ? &e->plan[n->dst] : NULL;
-	if (!t || !e->isa.avx512 || bytes > 2 || (bytes == 1 && !e->isa.vbmi) ||
-	    all < 32 || all > e->isa.vector_bytes || t->reads < 2 ||
-	    !takes_part(e, t->user) || !takes_part(e, t->other))
-		return text;
-	const char *vector = emit_c_type(e, n->dst);
-	return emit_c_hidden(e,
-	    arena_printf(e->arena, "WHOLE_%s", emit_c_upper(e, vector)), vector,
-	    'v', text);
-}
-
-static void op_shuffle(EmitC *e, const LowNode *n)
-{
-	int a = n->arg[0], b = n->arg[1] < 0 ? a : n->arg[1];
-	const LowTemp *d = temp_of(e, n->dst);
-	if (d->lanes == 1 || !is_vector(e, a) || !is_vector(e, b) ||
-	    temp_of(e, a)->lanes != temp_of(e, b)->lanes) {
-		read_anyway(e, a);
-		read_anyway(e, b);
-		shuffle_by_lanes(e, n, b);
-		return;
-	}
-	int bytes = d->type == DT_BOOL ? e->mask_bytes[n->dst] : 0;
-	const char *first =
-	    bytes ? emit_c_mask_vector(e, a, bytes) : loose(e, a);
-	const char *second = a == b ? ""
-	    : bytes		    ? emit_c_mask_vector(e, b, bytes)
-				    : loose(e, b);
-	const char *text = arena_printf(e->arena, "%s(%s%s%s)",
-	    shuffle_macro(e, n, bytes, a == b), first, a == b ? "" : ", ",
-	    second);
-	if (bytes)
-		assign_mask_vector(e, n->dst, LEVEL_PRIMARY, text);
-	else
-		assign(e, n->dst, a == b ? text : kept_whole(e, n, text));
 }
 
 /* --- narrow integers made wide -------------------------------------------- */
@@ -370,167 +76,6 @@ static const char *compared_wide(EmitC *e, LowOpcode op, int temp)
 	    : text;
 }
 
-/* --- conversions --------------------------------------------------------- */
-
-/* 1 of a type, as vectors of it hold one. */
-static const char *one_of(DType type)
-{
-	return type == DT_F16 ? "0x3c00" : type == DT_BF16 ? "0x3f80" : "1";
-}
-
-static void mask_to_value(EmitC *e, int dst, int a, DType to)
-{
-	int lanes = temp_of(e, a)->lanes;
-	int bytes = to == DT_INDEX ? 8 : dtype_bytes(to);
-	const char *type = emit_c_vector(e, to, lanes);
-	const char *one =
-	    arena_printf(e->arena, "%s(%s)", emit_c_splat(e, type), one_of(to));
-	const char *m = emit_c_mask_of(e, a, bytes, LEVEL_PRIMARY);
-	if (emit_c_has_bits(e))
-		assign_format(e, dst, LEVEL_PRIMARY, "%s(%s, %s, (%s){0})",
-		    emit_c_macro(e, LOW_SELECT, OP_CAST, to, to, lanes), m, one,
-		    type);
-	else if (dtype_is_half(to))
-		assign_format(e, dst, LEVEL_BITS, "(%s)%s & %s", type, m, one);
-	else if (dtype_is_float(to))
-		assign_format(e, dst, LEVEL_PRIMARY,
-		    "__builtin_convertvector(-%s, %s)", m, type);
-	else
-		assign_format(e, dst, LEVEL_UNARY, "(%s)-%s", type, m);
-}
-
-static void value_to_mask(EmitC *e, int dst, int a)
-{
-	const LowTemp *t = temp_of(e, a);
-	const char *type = emit_c_vector(e, t->type, t->lanes);
-	const char *text = emit_c_text(e, a, LEVEL_SUM);
-	if (dtype_is_half(t->type))
-		text = arena_printf(e->arena, "(%s & %s(0x7fff))", tight(e, a),
-		    emit_c_splat(e, type));
-	emit_c_assign_not_zero(e, dst, t->type, text);
-}
-
-/* Between vectors of numbers; by __builtin_convertvector where that means the
- * same.  Level: UNARY. */
-static const char *convert_vector(EmitC *e, DType from, DType to, int lanes,
-    const char *a)
-{
-	bool half_from = dtype_is_half(from);
-	bool half_to = dtype_is_half(to);
-	const char *type = emit_c_vector(e, to, lanes);
-	bool by_macro = half_to || (from == DT_F16) ||
-	    (dtype_is_float(from) && !dtype_is_float(to));
-	if (half_from &&
-	    (to != DT_F32 ||
-		emit_c_x86(e, LOW_CONVERT, OP_CAST, from, to, lanes)))
-		return arena_printf(e->arena, "%s(%s)",
-		    emit_c_macro(e, LOW_CONVERT, OP_CAST, from, to, lanes), a);
-	if (from == DT_BF16) {
-		const char *u = emit_c_vector_unsigned(e, 4, lanes);
-		return arena_printf(e->arena,
-		    "(%s)(__builtin_convertvector(%s, %s) << 16)", type, a, u);
-	}
-	if (by_macro)
-		return arena_printf(e->arena, "%s(%s)",
-		    emit_c_macro(e, LOW_CONVERT, OP_CAST, from, to, lanes), a);
-	/* GCC takes what is shorter apart on its way to floats, but not i32 */
-	if (dtype_bytes(from) < 4 && dtype_is_float(to)) {
-		a = emit_c_convert_vector(e, from, DT_I32, lanes, a);
-		from = DT_I32;
-	}
-	return emit_c_convert_vector(e, from, to, lanes, a);
-}
-
-static bool is_number(const EmitC *e, int temp, double *value)
-{
-	const LowNode *n = emit_c_constant(e, temp);
-	*value = n ? n->f : NAN;
-	return !isnan(*value);
-}
-
-/* Between what a float lies; false: it may be a NaN, which neither a MIN nor a MAX
- * with a number gives. */
-static bool is_clamped(const EmitC *e, int temp, double *least, double *most)
-{
-	const LowNode *n = e->plan[temp].def;
-	double x, (*pick)(double, double);
-	*least = -HUGE_VAL;
-	*most = HUGE_VAL;
-	if (!n || n->kind != LOWNODE_OP ||
-	    (n->op != LOW_MIN && n->op != LOW_MAX) ||
-	    !is_number(e, n->arg[1], &x))
-		return false;
-	pick = n->op == LOW_MIN ? fmin : fmax;
-	is_clamped(e, n->arg[0], least, most);
-	*least = pick(*least, x);
-	*most = pick(*most, x);
-	return true;
-}
-
-/* A vector of floats that truncate to what the integer, of fewer than 32 bits,
- * holds. */
-static bool is_within(const EmitC *e, int temp, DType to)
-{
-	double least, most;
-	int bits = 8 * dtype_bytes(to);
-	DType from = temp_of(e, temp)->type;
-	if ((from != DT_F32 && from != DT_F64) || dtype_is_float(to) ||
-	    bits >= 32 || !is_clamped(e, temp, &least, &most))
-		return false;
-	return dtype_is_unsigned(to)
-	    ? least >= 0 && most <= ldexp(1, bits) - 1
-	    : least >= -ldexp(1, bits - 1) && most <= ldexp(1, bits - 1) - 1;
-}
-
-/* By way of 32 bits, where all machines agree. */
-static void convert_within(EmitC *e, int dst, int a)
-{
-	const LowTemp *d = temp_of(e, dst);
-	const char *i32 =
-	    arena_printf(e->arena, "__builtin_convertvector(%s, %s)",
-		loose(e, a), emit_c_vector(e, DT_I32, d->lanes));
-	assign(
-	    e, dst, emit_c_convert_vector(e, DT_I32, d->type, d->lanes, i32));
-}
-
-static void op_convert(EmitC *e, const LowNode *n)
-{
-	int a = n->arg[0], source = emit_c_pack_source(e, n);
-	int low = emit_c_low_bits_source(e, n);
-	a = low >= 0 ? low : a;
-	const LowTemp *d = temp_of(e, n->dst), *s = temp_of(e, a);
-	const LowNode *put = emit_c_widened(e, n);
-	if (put)
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)",
-		    emit_c_widening_shuffle(e, put, d), loose(e, put->arg[0]),
-		    loose(e, put->arg[1]));
-	else if (source >= 0)
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)",
-		    emit_c_pack(e, s->type, d->type, d->lanes),
-		    loose(e, source));
-	else if (d->lanes == 1 && d->type == s->type)
-		assign_as_is(e, n->dst, a);
-	else if (d->lanes == 1)
-		emit_c_assign(e, n->dst,
-		    d->type == DT_BOOL ? LEVEL_COMPARE : LEVEL_UNARY,
-		    emit_c_convert(e, s->type, d->type, tight(e, a)));
-	else if (d->type == DT_BOOL && s->type == DT_BOOL)
-		emit_c_assign(e, n->dst, LEVEL_UNARY,
-		    mask(e, a, e->mask_bytes[n->dst]));
-	else if (d->type == DT_BOOL)
-		value_to_mask(e, n->dst, a);
-	else if (s->type == DT_BOOL)
-		mask_to_value(e, n->dst, a, d->type);
-	else if (emit_c_storage(s->type) == emit_c_storage(d->type))
-		assign_as_is(e, n->dst, a);
-	else if (is_within(e, a, d->type))
-		convert_within(e, n->dst, a);
-	else
-		emit_c_assign(e, n->dst, LEVEL_UNARY,
-		    convert_vector(
-			e, s->type, d->type, d->lanes, loose(e, a)));
-}
-
 /* --- arithmetic ---------------------------------------------------------- */
 
 /* An operand of + - * / of floats or of indices, as C reads them. */
@@ -550,13 +95,13 @@ static void wrap_plainly(EmitC *e, const LowNode *n, const char *sign)
 {
 	bool sum = n->op == LOW_ADD || n->op == LOW_SUB;
 	if (n->arg[1] < 0)
-		assign_format(e, n->dst, LEVEL_UNARY, "-%s",
+		emit_c_assign_format(e, n->dst, LEVEL_UNARY, "-%s",
 		    emit_c_text(e, n->arg[0], LEVEL_PRIMARY));
 	else if (n->op == LOW_XOR)
-		assign_format(e, n->dst, LEVEL_BITS, "%s ^ %s",
+		emit_c_assign_format(e, n->dst, LEVEL_BITS, "%s ^ %s",
 		    tight(e, n->arg[0]), tight(e, n->arg[1]));
 	else
-		assign_format(e, n->dst, sum ? LEVEL_SUM : LEVEL_PRODUCT,
+		emit_c_assign_format(e, n->dst, sum ? LEVEL_SUM : LEVEL_PRODUCT,
 		    "%s %s %s", operand(e, n, 0), sign, operand(e, n, 1));
 }
 
@@ -656,7 +201,7 @@ static bool add_product(EmitC *e, const LowNode *n)
 		const char *both = factors_of(e, n->arg[i]);
 		if (!both)
 			continue;
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s%.*s, %s)",
+		emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "%s%.*s, %s)",
 		    emit_c_macro(e, LOW_FMA, OP_CAST, DT_I32, DT_I32, lanes),
 		    (int)strlen(both) - 1, both, loose(e, n->arg[!i]));
 		return true;
@@ -690,8 +235,8 @@ static bool multiply_short(EmitC *e, const LowNode *n)
 			u, u, vector, u),
 		    arena_printf(
 			e->arena, "((%s)((%s)(a) * (%s)(b)))", vector, u, u));
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)", name,
-		    loose(e, n->arg[!i]), loose(e, n->arg[i]));
+		emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)",
+		    name, loose(e, n->arg[!i]), loose(e, n->arg[i]));
 		return true;
 	}
 	return false;
@@ -706,7 +251,7 @@ static void op_wrap(EmitC *e, const LowNode *n, const char *sign)
 		return;
 	}
 	if (is_product_of_words(e, n)) {
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)",
+		emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)",
 		    emit_c_macro(e, LOW_MUL, OP_MUL, DT_I32, DT_I32, d->lanes),
 		    loose(e, n->arg[0]), loose(e, n->arg[1]));
 		return;
@@ -716,13 +261,14 @@ static void op_wrap(EmitC *e, const LowNode *n, const char *sign)
 	const char *u = unsigned_of(e, n->dst);
 	const char *a = tight(e, n->arg[0]);
 	if (n->arg[1] >= 0)
-		assign_format(e, n->dst, LEVEL_UNARY, "(%s)((%s)%s %s (%s)%s)",
-		    type, u, a, sign, u, tight(e, n->arg[1]));
+		emit_c_assign_format(e, n->dst, LEVEL_UNARY,
+		    "(%s)((%s)%s %s (%s)%s)", type, u, a, sign, u,
+		    tight(e, n->arg[1]));
 	else if (d->lanes > 1)
-		assign_format(
+		emit_c_assign_format(
 		    e, n->dst, LEVEL_UNARY, "(%s)-(%s)%s", type, u, a);
 	else
-		assign_format(
+		emit_c_assign_format(
 		    e, n->dst, LEVEL_UNARY, "(%s)(0 - (%s)%s)", type, u, a);
 }
 
@@ -761,7 +307,7 @@ static bool shift_wide(EmitC *e, const LowNode *n, const char *by)
 		emit_c_convert_vector(e, DT_I32, d->type, 8, wide)),
 	    right ? "((a) >> (b))"
 		  : arena_printf(e->arena, "((%s)((%s)(a) << (b)))", type, u));
-	assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)", name,
+	emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)", name,
 	    loose(e, n->arg[0]), by);
 	return true;
 }
@@ -774,10 +320,11 @@ static void op_shift(EmitC *e, const LowNode *n)
 	if (shift_wide(e, n, by))
 		return;
 	if (n->op == LOW_SHR)
-		assign_format(e, n->dst, LEVEL_BITS, "%s >> %s", a, by);
+		emit_c_assign_format(e, n->dst, LEVEL_BITS, "%s >> %s", a, by);
 	else
-		assign_format(e, n->dst, LEVEL_UNARY, "(%s)((%s)%s << %s)",
-		    emit_c_type(e, n->dst), unsigned_of(e, n->dst), a, by);
+		emit_c_assign_format(e, n->dst, LEVEL_UNARY,
+		    "(%s)((%s)%s << %s)", emit_c_type(e, n->dst),
+		    unsigned_of(e, n->dst), a, by);
 }
 
 static void op_popcount(EmitC *e, const LowNode *n)
@@ -785,11 +332,12 @@ static void op_popcount(EmitC *e, const LowNode *n)
 	const LowTemp *d = temp_of(e, n->dst);
 	int a = n->arg[0];
 	if (d->lanes > 1)
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)",
-		    emit_c_macro(e, LOW_POPCOUNT, OP_CAST, d->type, d->type,
-			d->lanes), loose(e, a));
+		emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)",
+		    emit_c_macro(
+			e, LOW_POPCOUNT, OP_CAST, d->type, d->type, d->lanes),
+		    loose(e, a));
 	else
-		assign_format(e, n->dst, LEVEL_UNARY, "(%s)%s((%s)%s)",
+		emit_c_assign_format(e, n->dst, LEVEL_UNARY, "(%s)%s((%s)%s)",
 		    emit_c_type(e, n->dst),
 		    emit_c_popcount(e, 8 * dtype_bytes(d->type)),
 		    unsigned_of(e, n->dst), tight(e, a));
@@ -801,24 +349,24 @@ static void op_abs(EmitC *e, const LowNode *n)
 	int a = n->arg[0];
 	const char *type = emit_c_type(e, n->dst), *x = tight(e, a);
 	if (dtype_is_unsigned(d->type) || d->type == DT_BOOL) {
-		assign_as_is(e, n->dst, a);
+		emit_c_assign_as_is(e, n->dst, a);
 	} else if (dtype_is_float(d->type) && d->lanes == 1) {
 		e->math = true;
-		assign_format(e, n->dst, LEVEL_PRIMARY, "fabs%s(%s)",
+		emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "fabs%s(%s)",
 		    d->type == DT_F32 ? "f" : "", loose(e, a));
 	} else if (dtype_is_float(d->type)) {
 		const char *m =
 		    emit_c_vector_signed(e, dtype_bytes(d->type), d->lanes);
-		assign_format(e, n->dst, LEVEL_UNARY, "(%s)((%s)%s & %s(%s))",
-		    type, m, x, emit_c_splat(e, m),
+		emit_c_assign_format(e, n->dst, LEVEL_UNARY,
+		    "(%s)((%s)%s & %s(%s))", type, m, x, emit_c_splat(e, m),
 		    d->type == DT_F32 ? "INT32_MAX" : "INT64_MAX");
 	} else if (d->lanes > 1) {
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)",
+		emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)",
 		    emit_c_macro(
 			e, LOW_ABS, OP_CAST, d->type, d->type, d->lanes),
 		    loose(e, a));
 	} else {
-		assign_format(e, n->dst, LEVEL_CHOICE,
+		emit_c_assign_format(e, n->dst, LEVEL_CHOICE,
 		    "%s < 0 ? (%s)(0 - (%s)%s) : %s", x, type,
 		    dtype_bytes(emit_c_storage(d->type)) == 8 ? "uint64_t"
 							      : "uint32_t",
@@ -842,11 +390,11 @@ static void divide_by_bits(EmitC *e, const LowNode *n, int k)
 	const char *a = tight(e, n->arg[0]);
 	const char *rest = emit_c_int(e, d->type, (INT64_C(1) << k) - 1);
 	if (n->op == LOW_FLOORDIV)
-		assign_format(e, n->dst, LEVEL_BITS, "%s >> %d", a, k);
+		emit_c_assign_format(e, n->dst, LEVEL_BITS, "%s >> %d", a, k);
 	else if (d->lanes == 1)
-		assign_format(e, n->dst, LEVEL_BITS, "%s & %s", a, rest);
+		emit_c_assign_format(e, n->dst, LEVEL_BITS, "%s & %s", a, rest);
 	else
-		assign_format(e, n->dst, LEVEL_BITS, "%s & %s(%s)",
+		emit_c_assign_format(e, n->dst, LEVEL_BITS, "%s & %s(%s)",
 		    kept_wide(e, n, a), emit_c_splat(e, emit_c_type(e, n->dst)),
 		    rest);
 }
@@ -873,7 +421,8 @@ static void op_divide(EmitC *e, const LowNode *n)
 	int k = emit_c_power_of_two(e, n->arg[1]);
 	if (d->lanes == 1 && d->type == DT_INDEX && is_natural(e, n->arg[0])) {
 		bool by_32 = divides_32(e, n);
-		assign_format(e, n->dst, by_32 ? LEVEL_UNARY : LEVEL_PRODUCT,
+		emit_c_assign_format(e, n->dst,
+		    by_32 ? LEVEL_UNARY : LEVEL_PRODUCT,
 		    by_32 ? "(int64_t)((uint32_t)%s %c %s)" : "%s %c %s",
 		    emit_c_text(e, n->arg[0], LEVEL_UNARY),
 		    n->op == LOW_MOD ? '%' : '/', tight(e, n->arg[1]));
@@ -887,7 +436,7 @@ static void op_divide(EmitC *e, const LowNode *n)
 	const char *name = d->lanes > 1
 	    ? emit_c_macro(e, n->op, OP_CAST, d->type, d->type, d->lanes)
 	    : emit_c_floordiv(e, d->type, n->op == LOW_MOD);
-	assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)", name,
+	emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)", name,
 	    loose(e, n->arg[0]), loose(e, n->arg[1]));
 }
 
@@ -896,24 +445,24 @@ static void op_min_max(EmitC *e, const LowNode *n)
 	const LowTemp *d = temp_of(e, n->dst);
 	int a = n->arg[0], b = n->arg[1];
 	if (a == b)
-		assign_as_is(e, n->dst, a);
+		emit_c_assign_as_is(e, n->dst, a);
 	else if (d->lanes == 1 && d->type == DT_INDEX)
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)",
+		emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)",
 		    emit_c_index_extreme(e, n->op == LOW_MAX), loose(e, a),
 		    loose(e, b));
 	else if (d->lanes == 1)
-		assign_format(e, n->dst, LEVEL_CHOICE, "%s %c %s ? %s : %s",
-		    tight(e, a), n->op == LOW_MIN ? '<' : '>', tight(e, b),
-		    tight(e, a), tight(e, b));
+		emit_c_assign_format(e, n->dst, LEVEL_CHOICE,
+		    "%s %c %s ? %s : %s", tight(e, a),
+		    n->op == LOW_MIN ? '<' : '>', tight(e, b), tight(e, a),
+		    tight(e, b));
 	else if (d->type == DT_BOOL)
-		assign_format(e, n->dst, LEVEL_BITS, "%s %c %s",
+		emit_c_assign_format(e, n->dst, LEVEL_BITS, "%s %c %s",
 		    mask(e, a, e->mask_bytes[n->dst]),
 		    n->op == LOW_MIN ? '&' : '|',
 		    mask(e, b, e->mask_bytes[n->dst]));
 	else
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)",
-		    emit_c_macro(
-			e, n->op, OP_CAST, d->type, d->type, d->lanes),
+		emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)",
+		    emit_c_macro(e, n->op, OP_CAST, d->type, d->type, d->lanes),
 		    loose(e, a), loose(e, b));
 }
 
@@ -943,7 +492,7 @@ static void op_fma(EmitC *e, const LowNode *n)
 	    : is_tight_sum(e, n)
 	    ? emit_c_sum_macro(e, d->type, d->lanes)
 	    : emit_c_macro(e, LOW_FMA, OP_CAST, d->type, d->type, d->lanes);
-	assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s, %s)", name,
+	emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s, %s)", name,
 	    loose(e, n->arg[0]), loose(e, n->arg[1]), loose(e, n->arg[2]));
 }
 
@@ -958,7 +507,7 @@ static void op_scale(EmitC *e, const LowNode *n)
 			masked ? emit_c_text(e, n->arg[2], LEVEL_PRIMARY)
 			       : NULL));
 	else
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s%s%s)",
+		emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s%s%s)",
 		    emit_c_macro(e, LOW_SCALE, OP_CAST, d->type,
 			masked ? DT_BOOL : d->type, d->lanes),
 		    a, b, masked ? ", " : "",
@@ -998,14 +547,14 @@ static void compare_scalars(EmitC *e, const LowNode *n)
 	const LowTemp *s = temp_of(e, a);
 	EmitLevel level = s->type == DT_BOOL ? LEVEL_PRIMARY : LEVEL_SUM;
 	if (a == b && !dtype_is_float(s->type)) {
-		read_anyway(e, a);
+		emit_c_read_anyway(e, a);
 		assign(e, n->dst, n->op == LOW_LE || n->op == LOW_EQ
 			? "true" : "false");
 	} else if (s->type == DT_INDEX &&
 	    (e->plan[a].is_sum || e->plan[b].is_sum)) {
 		compare_indices(e, n);
 	} else {
-		assign_format(e, n->dst, LEVEL_COMPARE, "%s %s %s",
+		emit_c_assign_format(e, n->dst, LEVEL_COMPARE, "%s %s %s",
 		    emit_c_text(e, a, level), emit_c_comparison(n->op),
 		    emit_c_text(e, b, level));
 	}
@@ -1030,11 +579,11 @@ static void logic_of_masks(EmitC *e, const LowNode *n)
 	int bytes = e->mask_bytes[n->dst];
 	const char *a = mask(e, n->arg[0], bytes);
 	if (n->op == LOW_NOT && !emit_c_is_opposite(e, n->arg[0]))
-		assign_format(e, n->dst, LEVEL_UNARY, "~%s", a);
+		emit_c_assign_format(e, n->dst, LEVEL_UNARY, "~%s", a);
 	else if (n->op == LOW_NOT || n->arg[0] == n->arg[1])
 		emit_c_assign(e, n->dst, LEVEL_UNARY, a);
 	else
-		assign_format(e, n->dst, LEVEL_BITS, "%s %c %s", a,
+		emit_c_assign_format(e, n->dst, LEVEL_BITS, "%s %c %s", a,
 		    n->op == LOW_AND ? '&' : '|', mask(e, n->arg[1], bytes));
 }
 
@@ -1048,10 +597,10 @@ static void op_logic(EmitC *e, const LowNode *n)
 	if (is_vector(e, n->dst))
 		logic_of_masks(e, n);
 	else if (n->op == LOW_NOT)
-		assign_format(e, n->dst, LEVEL_UNARY, "!%s",
+		emit_c_assign_format(e, n->dst, LEVEL_UNARY, "!%s",
 		    emit_c_text(e, n->arg[0], LEVEL_PRIMARY));
 	else
-		assign_format(e, n->dst,
+		emit_c_assign_format(e, n->dst,
 		    n->op == LOW_AND ? LEVEL_AND : LEVEL_OR, "%s %s %s",
 		    emit_c_text(e, n->arg[0], level),
 		    n->op == LOW_AND ? "&&" : "||",
@@ -1068,7 +617,7 @@ static void op_permute(EmitC *e, const LowNode *n)
 	if (same && !narrow)
 		i = arena_printf(e->arena, "__builtin_convertvector(%s, %s)", i,
 		    emit_c_vector(e, DT_I32, d->lanes));
-	assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)",
+	emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)",
 	    emit_c_macro(e, LOW_PERMUTE, same ? OP_INT : OP_CAST, d->type,
 		d->type, d->lanes),
 	    loose(e, n->arg[0]), i);
@@ -1081,11 +630,12 @@ static void op_any(EmitC *e, const LowNode *n)
 	int a = n->arg[0];
 	DType type = of_bytes[is_vector(e, a) ? e->mask_bytes[a] : 1];
 	if (!is_vector(e, a))
-		assign_as_is(e, n->dst, a);
+		emit_c_assign_as_is(e, n->dst, a);
 	else
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)",
-		    emit_c_macro(e, LOW_ANY, OP_CAST, type, type,
-			temp_of(e, a)->lanes), loose(e, a));
+		emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)",
+		    emit_c_macro(
+			e, LOW_ANY, OP_CAST, type, type, temp_of(e, a)->lanes),
+		    loose(e, a));
 }
 
 static void op_select(EmitC *e, const LowNode *n)
@@ -1093,7 +643,7 @@ static void op_select(EmitC *e, const LowNode *n)
 	const LowTemp *d = temp_of(e, n->dst);
 	int c = n->arg[0], a = n->arg[1], b = n->arg[2];
 	if (d->lanes == 1) {
-		assign_format(e, n->dst, LEVEL_CHOICE, "%s ? %s : %s",
+		emit_c_assign_format(e, n->dst, LEVEL_CHOICE, "%s ? %s : %s",
 		    emit_c_text(e, c, LEVEL_OR), emit_c_text(e, a, LEVEL_OR),
 		    emit_c_text(e, b, LEVEL_OR));
 		return;
@@ -1101,17 +651,18 @@ static void op_select(EmitC *e, const LowNode *n)
 	int bytes = emit_c_lane_bytes(e, n->dst), kept = emit_c_kept_arm(e, n);
 	const char *m = emit_c_mask_of(e, c, bytes, LEVEL_PRIMARY);
 	if (kept)
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s%s, %s)",
+		emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s%s, %s)",
 		    emit_c_macro(
 			e, LOW_AND, OP_CAST, d->type, d->type, d->lanes),
 		    kept == 2 ? "~" : "", m, loose(e, n->arg[kept]));
 	else if (d->type == DT_BOOL)
-		assign_format(e, n->dst, LEVEL_BITS, "(%s & %s) | (~%s & %s)",
-		    m, mask(e, a, bytes), m, mask(e, b, bytes));
+		emit_c_assign_format(e, n->dst, LEVEL_BITS,
+		    "(%s & %s) | (~%s & %s)", m, mask(e, a, bytes), m,
+		    mask(e, b, bytes));
 	else
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s, %s)",
-		    emit_c_macro(e, LOW_SELECT, OP_CAST, d->type, d->type,
-			d->lanes),
+		emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s, %s)",
+		    emit_c_macro(
+			e, LOW_SELECT, OP_CAST, d->type, d->type, d->lanes),
 		    emit_c_is_constant_mask(e, c)
 			? emit_c_mask_hidden(e, d->lanes, m)
 			: m,
@@ -1135,10 +686,11 @@ static void op_math(EmitC *e, const LowNode *n)
 	    emit_c_macro(e, LOW_MATH, math, d->type, d->type, d->lanes);
 	const char *a = loose(e, n->arg[0]);
 	if (op_arity(math) == 2)
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)", name, a,
-		    loose(e, n->arg[1]));
+		emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)",
+		    name, a, loose(e, n->arg[1]));
 	else
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)", name, a);
+		emit_c_assign_format(
+		    e, n->dst, LEVEL_PRIMARY, "%s(%s)", name, a);
 }
 
 static void op_rsqrt(EmitC *e, const LowNode *n)
@@ -1149,9 +701,10 @@ static void op_rsqrt(EmitC *e, const LowNode *n)
 		    emit_c_math(e, OP_RSQRT, d->type,
 			emit_c_text(e, n->arg[0], LEVEL_PRIMARY), NULL));
 	else
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)",
-		    emit_c_macro(e, LOW_RSQRT, OP_CAST, d->type, d->type,
-			d->lanes), loose(e, n->arg[0]));
+		emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)",
+		    emit_c_macro(
+			e, LOW_RSQRT, OP_CAST, d->type, d->type, d->lanes),
+		    loose(e, n->arg[0]));
 }
 
 static void op_dot(EmitC *e, const LowNode *n)
@@ -1165,7 +718,7 @@ static void op_dot(EmitC *e, const LowNode *n)
 		emit_c_assign(e, n->dst, LEVEL_UNARY,
 		    emit_c_dot(e, intrinsic_of(of_a, of_b), a, b, c, ""));
 	else
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s, %s)",
+		emit_c_assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s, %s)",
 		    emit_c_macro(e, LOW_DOT, OP_CAST, of_a, of_b, d->lanes), a,
 		    b, c);
 }
@@ -1177,7 +730,7 @@ static void op_copy(EmitC *e, const LowNode *n)
 		emit_c_assign(e, n->dst, LEVEL_UNARY,
 		    mask(e, a, e->mask_bytes[n->dst]));
 	else
-		assign_as_is(e, n->dst, a);
+		emit_c_assign_as_is(e, n->dst, a);
 }
 
 /* A cast between vectors of one size keeps the bits; those of a mask are a number. */
@@ -1185,14 +738,14 @@ static void op_bits(EmitC *e, const LowNode *n)
 {
 	int a = n->arg[0];
 	if (temp_of(e, a)->type == DT_BOOL)
-		assign_format(
+		emit_c_assign_format(
 		    e, n->dst, LEVEL_PRIMARY, "%s", emit_c_mask_word(e, a));
 	else if (!is_vector(e, a))
-		assign_format(e, n->dst, LEVEL_PRIMARY,
+		emit_c_assign_format(e, n->dst, LEVEL_PRIMARY,
 		    "((union {%s from; %s to;}){%s}).to", emit_c_type(e, a),
 		    emit_c_type(e, n->dst), loose(e, a));
 	else
-		assign_format(e, n->dst, LEVEL_UNARY, "(%s)%s",
+		emit_c_assign_format(e, n->dst, LEVEL_UNARY, "(%s)%s",
 		    emit_c_type(e, n->dst), tight(e, a));
 }
 
@@ -1204,16 +757,16 @@ void emit_c_op(EmitC *e, const LowNode *n)
 	if (n->dst >= 0 && emit_c_starts(e, n))
 		e->declared[n->dst] = false;
 	switch (n->op) {
-	case LOW_CONST: op_const(e, n); return;
+	case LOW_CONST:
+	case LOW_IOTA:
+	case LOW_LANES_BELOW:
+	case LOW_BROADCAST:
+	case LOW_EXTRACT:
+	case LOW_INSERT:
+	case LOW_SHUFFLE: emit_c_lanes(e, n); return;
 	case LOW_COPY: op_copy(e, n); return;
-	case LOW_IOTA: op_iota(e, n); return;
-	case LOW_LANES_BELOW: op_lanes_below(e, n); return;
-	case LOW_BROADCAST: op_broadcast(e, n); return;
-	case LOW_EXTRACT: op_extract(e, n); return;
-	case LOW_INSERT: op_insert(e, n); return;
-	case LOW_SHUFFLE: op_shuffle(e, n); return;
 	case LOW_PERMUTE: op_permute(e, n); return;
-	case LOW_CONVERT: op_convert(e, n); return;
+	case LOW_CONVERT: emit_c_conversion(e, n); return;
 	case LOW_BITS: op_bits(e, n); return;
 	case LOW_ADD: op_wrap(e, n, "+"); return;
 	case LOW_SUB: op_wrap(e, n, "-"); return;

@@ -361,3 +361,25 @@ void emit_c_assign(EmitC *e, int dst, EmitLevel level, const char *value)
 	bool zero = d->lanes > 1 && low_is_zero(number, d->type);
 	put_listed(e, dst, zero ? "{0}" : value);
 }
+
+void emit_c_assign_format(
+    EmitC *e, int dst, EmitLevel level, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	const char *value = arena_vprintf(e->arena, format, args);
+	va_end(args);
+	emit_c_assign(e, dst, level, value);
+}
+
+void emit_c_assign_as_is(EmitC *e, int dst, int a)
+{
+	emit_c_assign(
+	    e, dst, emit_c_has_level(e, a), emit_c_text(e, a, LEVEL_CHOICE));
+}
+
+void emit_c_read_anyway(EmitC *e, int temp)
+{
+	if (e->declared[temp])
+		emit_c_line(e, "(void)%s;", e->temp[temp]);
+}
