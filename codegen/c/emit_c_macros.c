@@ -426,6 +426,24 @@ static bool is_masked(LowOpcode op, DType to)
 		to == DT_BOOL);
 }
 
+static const char *general_convert(EmitC *e, DType type, DType to, int lanes)
+{
+	if (type == DT_F32 && to == DT_BF16)
+		return bf16_by_bits(e, lanes);
+	if ((type == DT_F32 || type == DT_F64) && !dtype_is_float(to) &&
+	    to != DT_BOOL)
+		return saturated(e, type, to == DT_INDEX ? DT_I64 : to, lanes);
+	if (!dtype_is_half(type) && !dtype_is_half(to))
+		return arena_printf(e->arena, "__builtin_convertvector(a, %s)",
+		    emit_c_vector(e, to, lanes));
+	if (goes_by_f32(type, to))
+		return arena_printf(e->arena, "%s(%s(a))",
+		    emit_c_macro(e, LOW_CONVERT, OP_CAST, DT_F32, to, lanes),
+		    emit_c_macro(e, LOW_CONVERT, OP_CAST, type, DT_F32, lanes));
+	return lane_list(e, emit_c_vector(e, to, lanes), lanes,
+	    emit_c_convert(e, type, to, "(a)[#]"));
+}
+
 static const char *general(
     EmitC *e, LowOpcode op, Op math, DType type, DType to, int lanes)
 {
@@ -489,25 +507,7 @@ static const char *general(
 				e, LOW_MATH, OP_SQRT, type, type, lanes));
 		return lane_list(e, vector, lanes,
 		    emit_c_math(e, math, type, "(a)[#]", "(b)[#]"));
-	case LOW_CONVERT:
-		if (type == DT_F32 && to == DT_BF16)
-			return bf16_by_bits(e, lanes);
-		if ((type == DT_F32 || type == DT_F64) && !dtype_is_float(to) &&
-		    to != DT_BOOL)
-			return saturated(
-			    e, type, to == DT_INDEX ? DT_I64 : to, lanes);
-		if (!dtype_is_half(type) && !dtype_is_half(to))
-			return arena_printf(e->arena,
-			    "__builtin_convertvector(a, %s)",
-			    emit_c_vector(e, to, lanes));
-		if (goes_by_f32(type, to))
-			return arena_printf(e->arena, "%s(%s(a))",
-			    emit_c_macro(
-				e, LOW_CONVERT, OP_CAST, DT_F32, to, lanes),
-			    emit_c_macro(
-				e, LOW_CONVERT, OP_CAST, type, DT_F32, lanes));
-		return lane_list(e, emit_c_vector(e, to, lanes), lanes,
-		    emit_c_convert(e, type, to, "(a)[#]"));
+	case LOW_CONVERT: return general_convert(e, type, to, lanes);
 	case LOW_MUL: return general_words(e, vector, lanes);
 	case LOW_ABS: return general_abs(e, type, lanes);
 	case LOW_POPCOUNT: return general_popcount(e, type, lanes);
