@@ -138,7 +138,7 @@ static void step(Lower *l, const Stage *s, Index address, const Expr *x)
 	if (l->across && (into < 0 || l->f->temps.at[into].lanes == 1)) {
 		Value v;
 		if (s->reduce != REDUCE_SUM || !bits_step(l, x, &v))
-			v = across_lanes(
+			v = horizontal_lanes(
 			    l, s->reduce, step_across(l, s, x, type));
 		if (into >= 0)
 			eval_combined(

@@ -42,7 +42,7 @@ void condition_add(Lower *l, int stage, Expr *e, ConditionVec *all)
 }
 
 /* The blocks of a GPU compute what they are told. */
-static ExprVec demand_of(Lower *l, int stage)
+static ExprVec live_of(Lower *l, int stage)
 {
 	return l->launched ? (ExprVec){0}
 			   : nest_demand(l->nest, l->arena, stage);
@@ -72,7 +72,7 @@ static StepConditions *conditions_of(Lower *l, int stage)
 	if (c->known)
 		return c;
 	c->known = true;
-	c->demand = remembered(l, stage, demand_of(l, stage));
+	c->live = remembered(l, stage, live_of(l, stage));
 	c->peaks = nest_peaks(l->nest, l->arena, stage);
 	if (s->reduce == REDUCE_NONE)
 		return c;

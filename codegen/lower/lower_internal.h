@@ -10,9 +10,9 @@
  *     lower_sums.c   reductions in temporaries
  *     lower_tail.c   predicates of axes: clipping, splitting, masks
  *     lower_cut.c    loops cut where conditions change
- *     lower_zeros.c  steps that change nothing: narrowing
+ *     lower_predicate.c  steps that change nothing: narrowing
  *     lower_scatter.c loops of which data says the iteration
- *     lower_demand.c elements that nobody uses: likewise
+ *     lower_dead.c elements that nobody uses: likewise
  *     lower_conditions.c  under which a step counts
  *     lower_expr.c   values of bodies
  *     lower_value.c  what a value is: a constant or a temporary
@@ -20,7 +20,7 @@
  *     lower_fragment.c  the same of a warp's threads together
  *     lower_group.c  of a warpgroup's
  *     lower_math*.c  functions of vectors
- *     lower_across.c lanes of a reduction to one value
+ *     lower_horizontal.c lanes of a reduction to one value
  *     lower_bits.c   or to the bits of a word
  *     lower_threads.c  likewise what threads have of one
  *     lower_index.c  index algebra: affine forms, ranges, facts
@@ -29,15 +29,15 @@
  *     lower_load.c   one load of neighbours
  *     lower_stored.c what was just stored, which is not loaded again
  *     lower_swizzle.c  chunks of shared rows that change places
- *     lower_apart.c  vectors of elements that lie apart
+ *     lower_strided.c  vectors of elements that lie apart
  *     lower_workspace.c  where temporary buffers lie
  *     lower_link.c   parts of a program in one function
  *     lower_pack.c   what is done ahead to constant inputs
  *     lower_layout.c where that lies
- *     lower_words.c  what a loop is, in words
+ *     lower_comment.c  what a loop is, in words
  *     lower_transpose.c  vectors stored an element a row, afterwards
  *     lower_late.c       what is computed of rows instead
- *     lower_join.c   lanes of a vector stored one by one, afterwards
+ *     lower_merge.c   lanes of a vector stored one by one, afterwards
  *     lower_stages.c shared buffers that are filled iterations ahead
  *     lower_fill.c   how one of their elements is written
  *     lower_barriers.c  barriers that order nothing, afterwards
@@ -232,7 +232,7 @@ typedef struct {
 	ConditionVec one; /* that */
 	Expr *element; /* the body where they hold */
 	Expr *guarded; /* the same, and the identity where they do not */
-	ConditionVec demand; /* of the stage's elements: nest_demand */
+	ConditionVec live; /* of the stage's elements: nest_demand */
 	ExprSet peaks;  /* exponents of its body: nest_peaks */
 } StepConditions;
 
@@ -474,17 +474,17 @@ Value eval_step(Lower *l, ReduceOp op, const Expr *element, Value acc,
 /* acc (op) value, of temporaries of one type. */
 Value eval_combined(Lower *l, ReduceOp op, Value acc, Value value, int into);
 
-/* lower_across.c: one value of all lanes. */
-Value across_lanes(Lower *l, ReduceOp op, Value v);
+/* lower_horizontal.c: one value of all lanes. */
+Value horizontal_lanes(Lower *l, ReduceOp op, Value v);
 /* Of each of `n` vectors, in its place. */
-void across_all(Lower *l, ReduceOp op, Value *v, int n);
+void horizontal_all(Lower *l, ReduceOp op, Value *v, int n);
 
 /* lower_threads.c: what the threads that share out a stage's reduction have as
  * partial results becomes what all of them have together. */
 void across_threads(Lower *l, int stage, Value *v, int n);
 
 /* lower_bits.c: are the lanes of the loop, steps of the stage's sum, bits of a
- * word?  What a step adds to the word; false: across_lanes. */
+ * word?  What a step adds to the word; false: horizontal_lanes. */
 bool bits_are_lanes(Lower *l, int stage, int var);
 bool bits_step(Lower *l, const Expr *element, Value *word);
 
@@ -533,11 +533,11 @@ void memory_store(Lower *l, int buffer, Index address, Value v);
 /* The temporary of an element of scope reg, made if it has none. */
 int register_temp(Lower *l, int buffer, Index address);
 
-/* lower_apart.c */
+/* lower_strided.c */
 /* A vector whose lanes lie apart by known distances, by whole loads and
  * shuffles; of lanes that are known where there is a mask (else -1), which is 0
  * in the others; -1: not so. */
-int load_apart(Lower *l, int buffer, Index address, int mask);
+int load_strided(Lower *l, int buffer, Index address, int mask);
 
 /* lower_tail.c */
 /* Does the end need a test at all, as the stage's tail says? */
@@ -576,7 +576,7 @@ bool step_is_peak(Lower *l, const Expr *exponent);
  * before. */
 int step_settle(Lower *l, int stage, int n);
 
-/* lower_zeros.c */
+/* lower_predicate.c */
 /* Index forms that are at least 0 where conditions on axes hold. */
 IndexVec step_forms_of(Lower *l, int stage, const ConditionVec *conditions);
 /* No step in what is left of the loops counts. */
@@ -608,7 +608,7 @@ typedef struct StepLimits {
 	bool begins, ends; /* not with the first, before the last */
 	Index first, end;
 	bool *moved; /* by form: does the loop move it?  NULL: no forms */
-	const bool *wanted; /* the same of forms of lower_demand.c; or NULL */
+	const bool *wanted; /* the same of forms of lower_dead.c; or NULL */
 	const struct StepLimits *within; /* step_whole_limits; or NULL */
 	/* Of step_whole_limits: 1 + the only form that begins it, ends it; of
 	 * the iterations before and after: 1 + one that fails in some step of
@@ -640,15 +640,15 @@ typedef void ScatterInside(Lower *l, int stage, int pos, Phase phase);
 bool scatter_loop(
     Lower *l, int stage, int pos, Phase phase, ScatterInside *inside);
 
-/* lower_demand.c */
-bool demand_known(Lower *l, int stage); /* may something be left out? */
-bool demand_never(Lower *l, int stage); /* of what is left of the loops all */
-Value demand_some(Lower *l, int stage); /* some of it may be used */
+/* lower_dead.c */
+bool live_known(Lower *l, int stage); /* may something be left out? */
+bool live_never(Lower *l, int stage); /* of what is left of the loops all */
+Value live_some(Lower *l, int stage); /* some of it may be used */
 /* The iterations of a loop in which something may be; false: all, or of a loop
  * that does not matter. */
-bool demand_limits(Lower *l, int stage, int var, StepLimits *limits);
-/* Facts where demand_some holds, or in such an iteration. */
-void demand_facts(Lower *l, int stage, const bool *moved);
+bool live_limits(Lower *l, int stage, int var, StepLimits *limits);
+/* Facts where live_some holds, or in such an iteration. */
+void live_facts(Lower *l, int stage, const bool *moved);
 
 /* lower_prefetch.c: what the stage asks for in an iteration of its loop at
  * `pos`. */
@@ -749,8 +749,8 @@ void pack_digits(Lower *l, int stage, int var, IntVec *digits);
 /* lower_pack.c */
 /* What a part has of it. */
 void lower_pack_part(Link *link, int part, int whole_input);
-/* lower_words.c: what a loop of a stage is, for who reads the code */
-const char *loop_words(Lower *l, int stage, int var);
+/* lower_comment.c: what a loop of a stage is, for who reads the code */
+const char *loop_comment(Lower *l, int stage, int var);
 /* lower_late.c: what is computed of a row behind a transposition. */
 typedef enum {
 	LATE_TRANSPOSED, /* what is transposed */
@@ -780,9 +780,9 @@ void lower_transpose(Lower *l);
 void note_stored(Lower *l, int buffer, LowAffine address, int temp, int mask);
 int stored_value(
     const Lower *l, int buffer, LowAffine address, int lanes, int mask);
-/* lower_join.c: of that function lanes of a vector that are stored one by one,
+/* lower_merge.c: of that function lanes of a vector that are stored one by one,
  * side by side */
-void join_stores(Lower *l);
+void merge_stores(Lower *l);
 bool low_touches_memory(LowOpcode op);
 
 /* lower_stages.c */

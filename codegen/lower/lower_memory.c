@@ -2,7 +2,7 @@
  *
  * An address is an affine form.  Where its lanes are neighbours it is a LOAD or
  * a STORE, where they are the same a scalar, and where they lie apart by
- * distances known here LOADs and shuffles (lower_apart.c).  What is left is
+ * distances known here LOADs and shuffles (lower_strided.c).  What is left is
  * GATHER and SCATTER, or a LOAD for each lane where the machine has no gathers.
  * Memory that might lie outside of its buffer is touched under a mask only.
  *
@@ -388,7 +388,7 @@ static int load_vector(Lower *l, int buffer, Index address, int mask)
 	if (step == 1)
 		return load_op(l, buffer, LOW_LOAD, l->lanes, base, -1, -1);
 	if (!written_by_threads(l, buffer)) {
-		int v = load_apart(l, buffer, address, mask);
+		int v = load_strided(l, buffer, address, mask);
 		v = v < 0 ? look_up(l, buffer, address, mask) : v;
 		if (v >= 0)
 			return v;

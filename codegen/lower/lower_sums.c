@@ -94,5 +94,5 @@ void sums_total(Lower *l, int stage, const int *temps, Value *totals)
 		totals[r] = v[0];
 	}
 	if (lanes > 1)
-		across_all(l, s->reduce, totals, l->sums.results);
+		horizontal_all(l, s->reduce, totals, l->sums.results);
 }

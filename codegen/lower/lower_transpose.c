@@ -668,7 +668,7 @@ static bool drop_unread(LowBody *body, const bool *read)
 void lower_transpose(Lower *l)
 {
 	Arena *scratch = arena_new();
-	join_stores(l);
+	merge_stores(l);
 	Masks masks = find_masks(scratch, l);
 	LowDefs defs = low_defs(scratch, l->f);
 	bool left = transpose(l, &masks, &defs, &l->f->body) || l->folded;

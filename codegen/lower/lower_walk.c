@@ -212,7 +212,7 @@ static bool narrows(Lower *l, int stage, int pos, Phase phase)
  * than use them. */
 static bool leaves_out(Lower *l, int stage, int pos)
 {
-	return demand_known(l, stage) && steps_alone(l, stage, pos);
+	return live_known(l, stage) && steps_alone(l, stage, pos);
 }
 
 static bool first_reduction(const Lower *l, const Stage *s, int pos)
@@ -308,7 +308,7 @@ static void running_loop(
 	int facts = l->facts.n;
 	scope_open(l, &frame, &node->body);
 	node->var = new_temp(l, DT_INDEX, 1, v->name);
-	node->comment = loop_words(l, stage, var);
+	node->comment = loop_comment(l, stage, var);
 	l->temps.at[node->var].range = (Interval){0, span->count - 1};
 	l->temps.at[node->var].thread = loop_is_thread(node->loop);
 	Index value = piece ? span->first
@@ -320,7 +320,7 @@ static void running_loop(
 		if (span->steps->moved)
 			step_facts(l, stage, span->steps);
 		if (span->steps->wanted)
-			demand_facts(l, stage, span->steps->wanted);
+			live_facts(l, stage, span->steps->wanted);
 		loop_cut_facts(l, stage, span->steps->cuts);
 	}
 	running_iteration(l, stage, pos, phase, span);
@@ -376,7 +376,7 @@ static void one_iteration(
 {
 	int var = l->nest->stages.at[stage].loops[pos];
 	bind_var(l, var, (Binding){true, index_const(number)});
-	if (leaves_out(l, stage, pos) && demand_never(l, stage)) {
+	if (leaves_out(l, stage, pos) && live_never(l, stage)) {
 		unbind(l, var);
 		return;
 	}
@@ -469,7 +469,7 @@ static void digit_loops(Lower *l, int stage, int pos, Index first,
 	node->dst = node->buffer = node->condition = -1;
 	node->extent = (count + digit - 1) / digit;
 	node->loop = LOOP_SERIAL;
-	node->comment = loop_words(l, stage, var);
+	node->comment = loop_comment(l, stage, var);
 	IntVec written = written_below(l, stage, pos);
 	Frame frame = {.loop = true, .written = written};
 	note_written(l, &written);
@@ -678,7 +678,7 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 	int64_t extent = loop_extent(l, var), n;
 	LoopKind kind = l->nest->vars.at[var].kind;
 	const Stage *s = &l->nest->stages.at[stage];
-	StepLimits none = {0}, demand, *wanted = NULL;
+	StepLimits none = {0}, live, *wanted = NULL;
 	int cuts;
 	if (phase == PHASE_UPDATE && s->intrinsic >= 0 &&
 	    s->tensor_loop == var && body_tensor_step(l, stage))
@@ -706,8 +706,8 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 		return;
 	} else if (kind_of(l, var) == LOOP_SERIAL) {
 		if (leaves_out(l, stage, pos) &&
-		    demand_limits(l, stage, var, &demand))
-			wanted = &demand;
+		    live_limits(l, stage, var, &live))
+			wanted = &live;
 		if (narrows(l, stage, pos, phase))
 			narrowed_loop(l, stage, pos, phase);
 		else if ((cuts = cuts_allowed(l, stage, pos, phase)))
@@ -838,18 +838,18 @@ static void walk(Lower *l, int stage, int pos, Phase phase)
 
 static void stage_if_used(Lower *l, int stage)
 {
-	Value some = demand_some(l, stage);
+	Value some = live_some(l, stage);
 	int facts = l->facts.n;
 	bool known;
 	Branch b;
-	if (demand_never(l, stage))
+	if (live_never(l, stage))
 		return;
 	if (value_is_bool(some, &known) || value_is_unknown(some)) {
 		walk_tiles(l, stage, 0, -1, PHASE_UPDATE);
 		return;
 	}
 	branch_begin(l, &b, some.temp);
-	demand_facts(l, stage, NULL);
+	live_facts(l, stage, NULL);
 	walk_tiles(l, stage, 0, -1, PHASE_UPDATE);
 	l->facts.n = facts;
 	branch_end(l, &b);

@@ -73,7 +73,7 @@ BodyRows body_rows(int there, int lanes, int64_t step, bool masked);
 
 /* Of `left` vectors, whose lanes are partial results, the first so many become one
  * vector, in a tree; a power of two. */
-static inline int body_across(int left, int lanes)
+static inline int body_horizontal(int left, int lanes)
 {
 	int together = 1;
 	while (together * 2 <= left && together < lanes)

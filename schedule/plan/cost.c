@@ -929,7 +929,7 @@ static double note_across(int results, int lanes)
 {
 	double shuffles = 0;
 	for (int left = results, n; left > 0; left -= n) {
-		n = body_across(left, lanes);
+		n = body_horizontal(left, lanes);
 		shuffles += 2 * (n - 1 + log2(lanes / n) - (n == 1));
 	}
 	return shuffles;

@@ -1,5 +1,5 @@
 /* How many of a stage's steps change anything (ir/nest/nest_zeros.c), as
- * codegen/lower/lower_zeros.c makes them: loops that run are narrowed to what
+ * codegen/lower/lower_predicate.c makes them: loops that run are narrowed to what
  * may count; what is repeated in a body is left out where the loops of the body
  * decide it.
  *

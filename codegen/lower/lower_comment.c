@@ -28,7 +28,7 @@ static int64_t step_of(const Lower *l, int root, int var)
 	return 0;
 }
 
-const char *loop_words(Lower *l, int stage, int var)
+const char *loop_comment(Lower *l, int stage, int var)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	const Var *v = &l->nest->vars.at[var];

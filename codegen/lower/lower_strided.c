@@ -325,7 +325,7 @@ static bool masked_offsets(const Lower *l, int mask, int64_t *offsets)
 	return true;
 }
 
-int load_apart(Lower *l, int buffer, Index address, int mask)
+int load_strided(Lower *l, int buffer, Index address, int mask)
 {
 	DType type = l->nest->buffers.at[buffer].type;
 	int64_t offsets[LANES_MAX];

@@ -11,7 +11,7 @@
 
 static IndexVec forms_of(Lower *l, int stage)
 {
-	return step_forms_of(l, stage, &step_conditions(l, stage)->demand);
+	return step_forms_of(l, stage, &step_conditions(l, stage)->live);
 }
 
 static Index most(Lower *l, Index form)
@@ -19,13 +19,13 @@ static Index most(Lower *l, Index form)
 	return index_extreme(l, form, true, true);
 }
 
-bool demand_known(Lower *l, int stage)
+bool live_known(Lower *l, int stage)
 {
-	return step_conditions(l, stage)->demand.n > 0;
+	return step_conditions(l, stage)->live.n > 0;
 }
 
 /* An element in registers has to be made for whoever names it. */
-bool demand_never(Lower *l, int stage)
+bool live_never(Lower *l, int stage)
 {
 	int buffer = l->nest->stages.at[stage].buffer;
 	if (l->nest->buffers.at[buffer].scope == SCOPE_REG)
@@ -34,13 +34,13 @@ bool demand_never(Lower *l, int stage)
 	return forms_never(l, &forms);
 }
 
-Value demand_some(Lower *l, int stage)
+Value live_some(Lower *l, int stage)
 {
 	IndexVec forms = forms_of(l, stage);
 	return forms_some(l, &forms);
 }
 
-bool demand_limits(Lower *l, int stage, int var, StepLimits *limits)
+bool live_limits(Lower *l, int stage, int var, StepLimits *limits)
 {
 	IndexVec forms = forms_of(l, stage);
 	bool *moved = NEW_N(l->arena, bool, forms.n);
@@ -49,7 +49,7 @@ bool demand_limits(Lower *l, int stage, int var, StepLimits *limits)
 	return limits->begins || limits->ends;
 }
 
-void demand_facts(Lower *l, int stage, const bool *moved)
+void live_facts(Lower *l, int stage, const bool *moved)
 {
 	IndexVec forms = forms_of(l, stage);
 	for (int i = 0; i < forms.n; i++)

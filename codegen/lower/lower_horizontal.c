@@ -14,7 +14,7 @@
  *                      -->  c = add a, b      of p and q in turn
  *                           halves of c       vector p q
  *
- * The scalars that are lanes of one vector are stored together (lower_join.c). */
+ * The scalars that are lanes of one vector are stored together (lower_merge.c). */
 #include "codegen/lower/lower_internal.h"
 
 #include <assert.h>
@@ -65,7 +65,7 @@ static Value in_turn(
 }
 
 /* v: `n` vectors; one of n lanes, the result of each. */
-static Value across_together(Lower *l, ReduceOp op, Value *v, int n)
+static Value horizontal_together(Lower *l, ReduceOp op, Value *v, int n)
 {
 	enum { SEGMENT_BYTES = 16 };
 	int lanes = v[0].lanes, segment = SEGMENT_BYTES / dtype_bytes(v[0].type);
@@ -84,16 +84,16 @@ static Value across_together(Lower *l, ReduceOp op, Value *v, int n)
 	return v[0];
 }
 
-void across_all(Lower *l, ReduceOp op, Value *v, int n)
+void horizontal_all(Lower *l, ReduceOp op, Value *v, int n)
 {
 	int lanes = n ? v[0].lanes : 1;
 	for (int i = 0, together; i < n; i += together) {
-		together = body_across(n - i, lanes);
+		together = body_horizontal(n - i, lanes);
 		if (together == 1) {
-			v[i] = across_lanes(l, op, v[i]);
+			v[i] = horizontal_lanes(l, op, v[i]);
 			continue;
 		}
-		Value all = across_together(l, op, v + i, together);
+		Value all = horizontal_together(l, op, v + i, together);
 		for (int k = 0; k < together; k++)
 			v[i + k] = lane(l, all, k);
 	}
@@ -101,7 +101,7 @@ void across_all(Lower *l, ReduceOp op, Value *v, int n)
 
 /* --- one ---------------------------------------------------------------------- */
 
-Value across_lanes(Lower *l, ReduceOp op, Value v)
+Value horizontal_lanes(Lower *l, ReduceOp op, Value v)
 {
 	assert(op != REDUCE_NONE && v.temp >= 0);
 	assert(!(v.lanes & (v.lanes - 1))); /* halves of halves */

@@ -4,7 +4,7 @@
  *     a = extract v 0    store y[8*i], a
  *     b = extract v 1    store y[8*i + 1], b     -->     store y[8*i], v
  *
- * Results of a reduction whose lanes are its steps come so (lower_across.c). */
+ * Results of a reduction whose lanes are its steps come so (lower_horizontal.c). */
 #include "codegen/lower/lower_internal.h"
 
 #include <assert.h>
@@ -28,9 +28,9 @@ typedef struct {
 	Arena *scratch;
 	int *times;		 /* by temporary: how often it is assigned */
 	const LowNode **extract; /* that assigns it; NULL: another operation */
-} Join;
+} Merge;
 
-static void note(Join *j, const LowBody *body)
+static void note(Merge *j, const LowBody *body)
 {
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *n = body->at[i];
@@ -45,7 +45,7 @@ static void note(Join *j, const LowBody *body)
 }
 
 /* The lane of a vector that is stored; NULL: something else. */
-static const LowNode *stored_lane(const Join *j, const LowNode *n)
+static const LowNode *stored_lane(const Merge *j, const LowNode *n)
 {
 	if (n->kind != LOWNODE_OP || n->op != LOW_STORE)
 		return NULL;
@@ -56,7 +56,8 @@ static const LowNode *stored_lane(const Join *j, const LowNode *n)
 }
 
 /* Is it the store of the k-th lane after that of `first`, k elements on? */
-static bool follows(const Join *j, const LowNode *n, const LowNode *first, int k)
+static bool follows(
+    const Merge *j, const LowNode *n, const LowNode *first, int k)
 {
 	const LowNode *a = stored_lane(j, first), *b = stored_lane(j, n);
 	LowAffine at = first->address;
@@ -80,7 +81,7 @@ static bool lets_pass(const LowNode *n, const LowAffine *address)
 
 /* How many stores there are from `first` on that can be one: a power of two.
  * Where they stand: at[]. */
-static int run_from(const Join *j, const LowBody *body, int first, IntVec *at)
+static int run_from(const Merge *j, const LowBody *body, int first, IntVec *at)
 {
 	const LowNode *store = body->at[first];
 	int n = 1;
@@ -96,7 +97,7 @@ static int run_from(const Join *j, const LowBody *body, int first, IntVec *at)
 	return n;
 }
 
-static void store_lanes(Join *j, LowBody *to, const LowNode *first, int n)
+static void store_lanes(Merge *j, LowBody *to, const LowNode *first, int n)
 {
 	LowFunction *f = j->l->f;
 	const LowNode *lane = stored_lane(j, first);
@@ -116,7 +117,7 @@ static void store_lanes(Join *j, LowBody *to, const LowNode *first, int n)
 	store->address = first->address;
 }
 
-static void join(Join *j, LowBody *body)
+static void merge(Merge *j, LowBody *body)
 {
 	LowBody to = {0};
 	IntVec at = {0};
@@ -124,8 +125,8 @@ static void join(Join *j, LowBody *body)
 	LowNode **first = NEW_N(j->scratch, LowNode *, body->n + 1);
 	int *lanes = NEW_N(j->scratch, int, body->n + 1);
 	for (int i = 0; i < body->n; i++) {
-		join(j, &body->at[i]->body);
-		join(j, &body->at[i]->other);
+		merge(j, &body->at[i]->body);
+		merge(j, &body->at[i]->other);
 		if (gone[i] || !stored_lane(j, body->at[i]))
 			continue;
 		int n = run_from(j, body, i, &at);
@@ -146,14 +147,14 @@ static void join(Join *j, LowBody *body)
 		*body = to;
 }
 
-void join_stores(Lower *l)
+void merge_stores(Lower *l)
 {
 	Arena *scratch = arena_new();
-	Join j = {.l = l,
+	Merge j = {.l = l,
 	    .scratch = scratch,
 	    .times = NEW_N(scratch, int, l->f->temps.n + 1),
 	    .extract = NEW_N(scratch, const LowNode *, l->f->temps.n + 1)};
 	note(&j, &l->f->body);
-	join(&j, &l->f->body);
+	merge(&j, &l->f->body);
 	arena_free(scratch);
 }
