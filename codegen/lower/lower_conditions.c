@@ -1,5 +1,5 @@
 /* The conditions under which a step of a reduction counts and an element is used, as
- * the nest says it (ir/nest/nest_zeros.c, nest_demand.c, nest_peak.c), asked once a
+ * the nest says it (ir/nest/nest_predicate.c, nest_dead.c, nest_softmax.c), asked once a
  * stage.
  *
  *     c[y] += if 0 <= y and y < 8 then p[y] else 0   -->   0 <= y; y < 8; p[y]
@@ -45,7 +45,7 @@ void condition_add(Lower *l, int stage, Expr *e, ConditionVec *all)
 static ExprVec live_of(Lower *l, int stage)
 {
 	return l->launched ? (ExprVec){0}
-			   : nest_demand(l->nest, l->arena, stage);
+			   : nest_live_conditions(l->nest, l->arena, stage);
 }
 
 static ConditionVec remembered(Lower *l, int stage, ExprVec conditions)
@@ -73,7 +73,7 @@ static StepConditions *conditions_of(Lower *l, int stage)
 		return c;
 	c->known = true;
 	c->live = remembered(l, stage, live_of(l, stage));
-	c->peaks = nest_peaks(l->nest, l->arena, stage);
+	c->exponents = nest_softmax_exponents(l->nest, l->arena, stage);
 	if (s->reduce == REDUCE_NONE)
 		return c;
 	c->parts = nest_step_conditions(l->nest, l->arena, stage, false);
@@ -100,9 +100,10 @@ bool step_has_conditions(Lower *l, int stage)
 	return conditions_of(l, stage)->all.n > 0;
 }
 
-bool step_is_peak(Lower *l, const Expr *exponent)
+bool step_is_softmax_exponent(Lower *l, const Expr *exponent)
 {
-	return expr_set_find(&conditions_of(l, l->stage)->peaks, exponent) >= 0;
+	return expr_set_find(
+		   &conditions_of(l, l->stage)->exponents, exponent) >= 0;
 }
 
 const Expr *step_element(Lower *l, int stage)

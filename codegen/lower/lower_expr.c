@@ -313,19 +313,20 @@ static Value eval_math(Lower *l, const Expr *e)
 	Value b = e->narg > 1 ? eval(l, e->arg[1]) : a;
 	int lanes = e->narg > 1 ? value_lanes(a, b) : a.lanes;
 	if (e->op != OP_POW && math_is_own(l, lanes) && !l->exact) {
-		bool peak = e->op == OP_EXP && step_is_peak(l, e->arg[0]);
+		bool softmax =
+		    e->op == OP_EXP && step_is_softmax_exponent(l, e->arg[0]);
 		int x = value_as(l, a, lanes);
 		int y = e->narg > 1 ? value_as(l, b, lanes) : -1;
 		Key key = {.op = LOW_MATH,
 		    .type = e->type,
 		    .lanes = lanes,
 		    .arg = {x, y, -1},
-		    .i = peak,
+		    .i = softmax,
 		    .math = e->op};
 		int v = emit_known(l, &key);
 		if (v < 0) {
 			v = math_vector(
-			    l, e->op, e->type, x, y, lanes, peak);
+			    l, e->op, e->type, x, y, lanes, softmax);
 			if (v >= 0)
 				note_known(l, &key, v);
 		}

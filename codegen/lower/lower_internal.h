@@ -232,8 +232,8 @@ typedef struct {
 	ConditionVec one; /* that */
 	Expr *element; /* the body where they hold */
 	Expr *guarded; /* the same, and the identity where they do not */
-	ConditionVec live; /* of the stage's elements: nest_demand */
-	ExprSet peaks;  /* exponents of its body: nest_peaks */
+	ConditionVec live; /* of the stage's elements: nest_live_conditions */
+	ExprSet exponents; /* exponents of its body: nest_softmax_exponents */
 } StepConditions;
 
 /* What a loop variable stands for. */
@@ -503,11 +503,11 @@ bool fragment_counts(Lower *l, int stage);
 bool group_step(Lower *l, int stage);
 
 /* lower_math.c: are functions written out for so many lanes, rather than libm's?
- * One of a vector, to 2 ulp; -1: none here.  `peak`: of x
- * nest_peaks says so. */
+ * One of a vector, to 2 ulp; -1: none here.  `softmax`: of x
+ * nest_softmax_exponents says so. */
 bool math_is_own(const Lower *l, int lanes);
 int math_vector(Lower *l, Op function, DType type, int x, int y, int lanes,
-    bool peak); /* y: the second argument or -1 */
+    bool softmax); /* y: the second argument or -1 */
 /* lower_math_divide.c: by the reciprocal of what does not vary in the loop;
  * false: a division does as well.  a is the dividend's value. */
 bool math_divide(Lower *l, const Expr *quotient, Value a, Value s, Value *y);
@@ -571,7 +571,7 @@ const Expr *step_guarded(Lower *l, int stage);
 const StepConditions *step_conditions(Lower *l, int stage);
 bool step_has_conditions(Lower *l, int stage);
 /* Is an exponent of the stage whose body is evaluated at most 0? */
-bool step_is_peak(Lower *l, const Expr *exponent);
+bool step_is_softmax_exponent(Lower *l, const Expr *exponent);
 /* The first so many of the body's conditions hold from here on; as many as did
  * before. */
 int step_settle(Lower *l, int stage, int n);

@@ -36,8 +36,8 @@ bool math_is_own(const Lower *l, int lanes)
 	return lanes > 1 || l->machine->gpu;
 }
 
-int math_vector(Lower *l, Op function, DType type, int x, int y, int lanes,
-    bool peak)
+int math_vector(
+    Lower *l, Op function, DType type, int x, int y, int lanes, bool softmax)
 {
 	Vectors m = {l, lanes, type};
 	if (type != DT_F32 && type != DT_F64)
@@ -45,7 +45,7 @@ int math_vector(Lower *l, Op function, DType type, int x, int y, int lanes,
 	switch (function) {
 	case OP_EXP:
 		return math_exp_below(
-		    m, x, peak && type == DT_F32 && math_has_scale(m));
+		    m, x, softmax && type == DT_F32 && math_has_scale(m));
 	case OP_EXP2: return math_exp2(m, x);
 	case OP_EXPM1: return math_expm1(m, x);
 	case OP_SINH: return math_sinh(m, x);

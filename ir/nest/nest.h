@@ -302,7 +302,7 @@ bool hull_same_outer(const Hull *a, const Hull *b);
  * still, else 0. */
 Handle nest_hull_dense(const Nest *nest, const Expr *e, const bool *fixed);
 
-/* nest_zeros.c: conditions over the axes of a stage that reduces: a step may
+/* nest_predicate.c: conditions over the axes of a stage that reduces: a step may
  * change its result only where all of them hold.  With `reads` those of what it
  * reads too, all on axes alone; without, those of its own body, each of which
  * may be evaluated where the ones before it hold. */
@@ -311,7 +311,7 @@ ExprVec nest_step_conditions(
 /* Those of its own that a reduction with the body would have. */
 ExprVec nest_body_conditions(
     const Nest *nest, Arena *arena, ReduceOp op, const Expr *body);
-/* Does it read what may be left out (nest_demand)?  Then the conditions of what
+/* Does it read what may be left out (nest_live_conditions)?  Then the conditions of what
  * it reads are among its own. */
 bool nest_step_relies(const Nest *nest, Arena *arena, int stage);
 /* With the parts of a condition that holds, or does not, on axes alone: a longer
@@ -328,9 +328,9 @@ bool nest_read_is_conditional(
  * same conditions? */
 bool nest_same_steps(const Nest *nest, Arena *arena, int a, int b);
 
-/* nest_demand.c: conditions over the axes of a stage, on axes alone, that hold
+/* nest_dead.c: conditions over the axes of a stage, on axes alone, that hold
  * for each of its elements that anybody uses. */
-ExprVec nest_demand(const Nest *nest, Arena *arena, int stage);
+ExprVec nest_live_conditions(const Nest *nest, Arena *arena, int stage);
 
 /* nest_scatter.c: of conditions that all hold where a step counts the first that
  * says which value of an axis that is. */
@@ -358,9 +358,9 @@ Expr *scatter_inside(Arena *arena, const Scatter *scatter, int64_t extent);
 bool nest_scatters(const Nest *nest, Arena *arena, int stage, int loop,
     const ExprVec *own, Scatter *scatter);
 
-/* nest_peak.c: exponents in the stage's body that are not above 0 but for
+/* nest_softmax.c: exponents in the stage's body that are not above 0 but for
  * rounding, and not infinity: something less the greatest of its like. */
-ExprSet nest_peaks(const Nest *nest, Arena *arena, int stage);
+ExprSet nest_softmax_exponents(const Nest *nest, Arena *arena, int stage);
 
 /* nest_phase.c: a body that is one literal but for the elements first, first +
  * step, ... of an axis. */
@@ -465,12 +465,12 @@ Expr *prefix_carried(Arena *arena, const Prefix *prefix, Expr *body, int naxes,
     int nspatial, int own);
 Expr *prefix_uncarried(const Expr *carried);
 
-/* nest_beside.c: may a block that reads nothing of the host be made in its loops:
+/* nest_colocate.c: may a block that reads nothing of the host be made in its loops:
  * axis_of[], by axis of the stage the host's that it follows; -1: all of it.  By
  * the host's steps, those of its reduction among them, or by its elements, the last
  * axes that both have? */
-bool nest_beside(const Nest *nest, int stage, int host, int *axis_of);
-bool nest_beside_steps(const Nest *nest, int stage, int host);
+bool nest_colocated(const Nest *nest, int stage, int host, int *axis_of);
+bool nest_colocated_steps(const Nest *nest, int stage, int host);
 /* nest_window.c: a reduction over elements that move with step*j + apart*s alone,
  * of a spatial axis j and a reduction axis s: first over the other axes, for each
  * value `u` of that, then over s.  Axes behind s move up by one in the first; the

@@ -360,7 +360,7 @@ static bool region_beside(Infer *f, int stage, Hull *seen, bool *has)
 	const Stage *s = stage_at(f, stage);
 	int host = nest_tree_host(&f->tree, stage);
 	int *axis_of = NEW_N(f->arena, int, s->naxes);
-	if (!nest_beside(f->nest, stage, host, axis_of))
+	if (!nest_colocated(f->nest, stage, host, axis_of))
 		return refuse(
 		    f, "blocks beside each other have other axes");
 	for (int a = 0; a < s->naxes; a++)

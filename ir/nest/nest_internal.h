@@ -28,7 +28,7 @@ bool nest_tree_follows(const NestTree *tree, int reader, int writer);
 /* How many loops are around the stage's own. */
 int nest_tree_above(const NestTree *tree, int stage);
 
-/* nest_sound.c: asserts what holds of every nest, before and after an
+/* nest_invariants.c: asserts what holds of every nest, before and after an
  * inference. */
 void nest_assert_structure(const Nest *nest);
 void nest_assert_inferred(const Nest *nest);

@@ -1,4 +1,4 @@
-/* How many of a stage's steps change anything (ir/nest/nest_zeros.c), as
+/* How many of a stage's steps change anything (ir/nest/nest_predicate.c), as
  * codegen/lower/lower_predicate.c makes them: loops that run are narrowed to what
  * may count; what is repeated in a body is left out where the loops of the body
  * decide it.

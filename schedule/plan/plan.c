@@ -944,7 +944,7 @@ static void record_zeros(Recorder *r, int number)
 	PlanStage *s = r->stage;
 	ExprVec own = r->own;
 	ExprVec steps = nest_step_conditions(r->nest, r->arena, number, true);
-	ExprVec used = nest_demand(r->nest, r->arena, number);
+	ExprVec used = nest_live_conditions(r->nest, r->arena, number);
 	ExprSet all = expr_set_of(r->arena, &steps);
 	ExprSet of_own = expr_set_of(r->arena, &own);
 	ExprSet of_used = expr_set_of(r->arena, &used);

@@ -160,7 +160,7 @@ static bool others_come_before(const Nest *nest, const ReverseComputeAt *p)
 static bool follows_steps(const Nest *nest, int stage, int host)
 {
 	return !nest_reads(nest, stage, nest->stages.at[host].buffer) &&
-	    nest_beside_steps(nest, stage, host);
+	    nest_colocated_steps(nest, stage, host);
 }
 
 /* A copy that has what is read of it alone, which another's readers may not be
@@ -193,7 +193,7 @@ static bool is_beside(const Nest *nest, const ReverseComputeAt *p, int host)
 	int *axis_of = NEW_N(nest->arena, int, s->naxes);
 
 	if (is_partial(nest, s) || is_partial(nest, h) || s->fill || h->fill ||
-	    !nest_beside(nest, p->stage, host, axis_of) ||
+	    !nest_colocated(nest, p->stage, host, axis_of) ||
 	    !edit_is_identity_write(nest, p->stage) ||
 	    !edit_is_identity_write(nest, host))
 		return false;

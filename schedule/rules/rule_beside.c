@@ -149,10 +149,10 @@ static bool follows_steps(const Rules *r, int h, int i)
 	const Block *block = &r->program->blocks[i];
 	int last = block->nspatial - 1;
 	if (h == i || r->program->blocks[h].reduce == REDUCE_NONE ||
-	    !nest_beside_steps(r->plain, i, h))
+	    !nest_colocated_steps(r->plain, i, h))
 		return false;
 	int *axis_of = NEW_N(r->arena, int, block->naxes + 1);
-	return nest_beside(r->plain, i, h, axis_of) &&
+	return nest_colocated(r->plain, i, h, axis_of) &&
 	    has_steps(r, h, axis_of[last]) && shares_steps(r, h, i) &&
 	    rule_ready_before(r, i, h);
 }

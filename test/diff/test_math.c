@@ -614,7 +614,7 @@ static const char peaked[] =
     "  m[i < L] = max[j < K](%s)\n  e[i < L, j < L] = %s\n";
 
 /* How many of its exponents are known to be at most 0. */
-static int peaks_of(Arena *arena, const char *element, const char *exponent)
+static int exponents_of(Arena *arena, const char *element, const char *exponent)
 {
 	Program *p = program_of_text(
 	    arena, arena_printf(arena, peaked, element, exponent),
@@ -622,10 +622,11 @@ static int peaks_of(Arena *arena, const char *element, const char *exponent)
 	Nest *nest = nest_new(arena, p, tape_new(arena));
 	const char *why;
 	assert_true(nest_infer(nest, &why));
-	return nest_peaks(nest, arena, nest_find_stage(nest, "e")).all.n;
+	return nest_softmax_exponents(nest, arena, nest_find_stage(nest, "e"))
+	    .all.n;
 }
 
-static void test_peaks(void **state)
+static void test_softmax_exponents(void **state)
 {
 	static const struct {
 		const char *element, *exponent;
@@ -651,7 +652,7 @@ static void test_peaks(void **state)
 	Arena *arena = arena_new();
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-		if (peaks_of(arena, cases[i].element, cases[i].exponent) !=
+		if (exponents_of(arena, cases[i].element, cases[i].exponent) !=
 		    cases[i].n)
 			fail_msg("max of %s, %s", cases[i].element,
 			    cases[i].exponent);
@@ -710,7 +711,7 @@ int main(void)
 	    cmocka_unit_test(test_functions),
 	    cmocka_unit_test(test_one_step),
 	    cmocka_unit_test(test_powers),
-	    cmocka_unit_test(test_peaks),
+	    cmocka_unit_test(test_softmax_exponents),
 	    cmocka_unit_test(test_peaked_values),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

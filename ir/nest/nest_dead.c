@@ -27,11 +27,11 @@ typedef struct {
 	Arena *arena;
 	int depth;
 	Known *known;
-} Demand;
+} Liveness;
 
 /* The reads of one stage's buffer in the body of another. */
 typedef struct {
-	const Demand *d;
+	const Liveness *d;
 	const Stage *stage, *reader;
 	ExprSet always;  /* hold wherever the reader's element is used */
 	ExprVec all;     /* of all reads until now */
@@ -39,7 +39,7 @@ typedef struct {
 	bool whole; /* read by what takes no conditions, or to index with */
 } Reads;
 
-static void add_all(const Demand *d, ExprSet *to, const ExprVec *from)
+static void add_all(const Liveness *d, ExprSet *to, const ExprVec *from)
 {
 	for (int i = 0; i < from->n; i++)
 		expr_set_add(d->arena, to, from->at[i]);
@@ -61,7 +61,7 @@ static bool find_unnamed(Expr *e, void *context)
 static ExprVec over_stage(
     const Reads *r, const Expr *read, const ExprVec *conditions)
 {
-	const Demand *d = r->d;
+	const Liveness *d = r->d;
 	ExprVec all = {0};
 	Named named = {NEW_N(d->arena, Expr *, r->reader->naxes), true};
 	for (int i = 0; i < read->narg; i++)
@@ -122,13 +122,13 @@ static void find_reads(Reads *r, int reader)
 	}
 }
 
-static ExprVec demand_of(const Demand *d, int stage);
+static ExprVec live_of(const Liveness *d, int stage);
 
 static void add_reader(Reads *r, int reader)
 {
-	const Demand *d = r->d;
-	Demand above = {d->nest, d->arena, d->depth + 1, d->known};
-	ExprVec all = demand_of(&above, reader), steps;
+	const Liveness *d = r->d;
+	Liveness above = {d->nest, d->arena, d->depth + 1, d->known};
+	ExprVec all = live_of(&above, reader), steps;
 	r->reader = &d->nest->stages.at[reader];
 	r->whole |= r->reader->intrinsic >= 0;
 	r->always = expr_set_of(d->arena, &all);
@@ -150,7 +150,7 @@ static bool may_leave_out(const Nest *nest, int stage)
 	return true;
 }
 
-static ExprVec find_demand(const Demand *d, int stage)
+static ExprVec find_live(const Liveness *d, int stage)
 {
 	const Nest *nest = d->nest;
 	const Stage *s = &nest->stages.at[stage];
@@ -173,24 +173,24 @@ static ExprVec find_demand(const Demand *d, int stage)
 	return r.whole ? none : r.all;
 }
 
-static ExprVec demand_of(const Demand *d, int stage)
+static ExprVec live_of(const Liveness *d, int stage)
 {
 	Known *k = d->known;
 	if (!k->done[stage]) {
-		k->all[stage] = find_demand(d, stage);
+		k->all[stage] = find_live(d, stage);
 		k->done[stage] = true;
 	}
 	return k->all[stage];
 }
 
-ExprVec nest_demand(const Nest *nest, Arena *arena, int stage)
+ExprVec nest_live_conditions(const Nest *nest, Arena *arena, int stage)
 {
 	size_t n = (size_t)nest->stages.n;
 	Known known = {must_alloc(n * sizeof *known.done),
 	    must_alloc(n * sizeof *known.all)};
-	Demand d = {nest, arena, 0, &known};
+	Liveness d = {nest, arena, 0, &known};
 	memset(known.done, 0, n * sizeof *known.done);
-	ExprVec all = demand_of(&d, stage);
+	ExprVec all = live_of(&d, stage);
 	free(known.done);
 	free(known.all);
 	return all;

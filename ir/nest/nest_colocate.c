@@ -70,14 +70,14 @@ static bool steps_match(const Match *by)
 	return all;
 }
 
-bool nest_beside(const Nest *nest, int stage, int host, int *axis_of)
+bool nest_colocated(const Nest *nest, int stage, int host, int *axis_of)
 {
 	const Stage *s = &nest->stages.at[stage];
 	const Stage *h = &nest->stages.at[host];
 	Match m = {s, h, axis_of, NULL};
 	for (int a = 0; a < s->naxes; a++)
 		axis_of[a] = -1;
-	if (nest_beside_steps(nest, stage, host))
+	if (nest_colocated_steps(nest, stage, host))
 		return steps_match(&m);
 	if (h->nwrite != h->nspatial)
 		return false;
@@ -87,7 +87,7 @@ bool nest_beside(const Nest *nest, int stage, int host, int *axis_of)
 	return a < s->nspatial;
 }
 
-bool nest_beside_steps(const Nest *nest, int stage, int host)
+bool nest_colocated_steps(const Nest *nest, int stage, int host)
 {
 	const Stage *s = &nest->stages.at[stage];
 	const Stage *h = &nest->stages.at[host];

@@ -22,7 +22,7 @@ typedef struct {
 	ExprSet used; /* conditions that hold for all elements that are */
 	ExprVec proven; /* exponents */
 	ExprSet others;
-} Peaks;
+} Exponents;
 
 /* --- the maximum ---------------------------------------------------------------- */
 
@@ -33,7 +33,7 @@ typedef struct {
 
 /* What is read, in the reader's axes. */
 static bool open_read(
-    const Peaks *p, const Expr *read, Expr *const *index, Maximum *m)
+    const Exponents *p, const Expr *read, Expr *const *index, Maximum *m)
 {
 	int writer = p->nest->buffers.at[read->id].writer;
 	if (writer < 0)
@@ -51,7 +51,7 @@ static bool open_read(
 }
 
 /* The reduction by max whose result is read, by way of copies. */
-static bool find_maximum(const Peaks *p, const Expr *read, Maximum *m)
+static bool find_maximum(const Exponents *p, const Expr *read, Maximum *m)
 {
 	Expr *const *index = read->arg;
 	for (int i = 0; i < COPIES_MOST && read->op == OP_READ; i++) {
@@ -72,7 +72,7 @@ static bool find_maximum(const Peaks *p, const Expr *read, Maximum *m)
 
 /* --- its element -------------------------------------------------------------- */
 
-static bool stands_for(const Peaks *p, Maximum *m, int axis, Expr *e)
+static bool stands_for(const Exponents *p, Maximum *m, int axis, Expr *e)
 {
 	if (m->values[axis])
 		return expr_equal(m->values[axis], e);
@@ -83,7 +83,8 @@ static bool stands_for(const Peaks *p, Maximum *m, int axis, Expr *e)
 	return true;
 }
 
-static bool matches(const Peaks *p, Maximum *m, const Expr *element, Expr *e)
+static bool matches(
+    const Exponents *p, Maximum *m, const Expr *element, Expr *e)
 {
 	if (element->op == OP_AXIS)
 		return stands_for(p, m, element->id, e);
@@ -98,7 +99,7 @@ static bool matches(const Peaks *p, Maximum *m, const Expr *element, Expr *e)
 
 /* Does the condition of an element hold where the exponent is? */
 static bool is_under(
-    const Peaks *p, const Maximum *m, Expr *condition, const ExprVec *under)
+    const Exponents *p, const Maximum *m, Expr *condition, const ExprVec *under)
 {
 	ExprVec parts = {0};
 	for (int a = 0; a < m->stage->naxes; a++)
@@ -128,7 +129,7 @@ static bool is_plain_condition(const Expr *e)
 	    : op_kind(e->op) == OPKIND_COMPARE && e->arg[0]->type == DT_INDEX;
 }
 
-static bool is_below(const Peaks *p, Expr *x, const ExprVec *under)
+static bool is_below(const Exponents *p, Expr *x, const ExprVec *under)
 {
 	Maximum m;
 	if (x->op != OP_SUB || x->arg[1]->op != OP_READ ||
@@ -145,7 +146,7 @@ static bool is_below(const Peaks *p, Expr *x, const ExprVec *under)
 
 /* --- all exponents -------------------------------------------------------------- */
 
-static void find_exponents(Peaks *p, Expr *e, const ExprVec *under)
+static void find_exponents(Exponents *p, Expr *e, const ExprVec *under)
 {
 	if (e->op == OP_EXP && is_below(p, e->arg[0], under))
 		vec_push(p->arena, &p->proven, e->arg[0]);
@@ -166,18 +167,17 @@ static bool finds_exponent(Expr *e, void *any)
 	return !*(bool *)any;
 }
 
-ExprSet nest_peaks(const Nest *nest, Arena *arena, int stage)
+ExprSet nest_softmax_exponents(const Nest *nest, Arena *arena, int stage)
 {
-	Peaks p = {.nest = nest,
-	    .arena = arena,
-	    .stage = &nest->stages.at[stage]};
+	Exponents p = {
+	    .nest = nest, .arena = arena, .stage = &nest->stages.at[stage]};
 	ExprVec none = {0};
 	ExprSet all = {0};
 	bool any = false;
 	expr_walk(p.stage->body, finds_exponent, &any);
 	if (!any)
 		return all;
-	ExprVec used = nest_demand(nest, arena, stage);
+	ExprVec used = nest_live_conditions(nest, arena, stage);
 	p.used = expr_set_of(arena, &used);
 	find_exponents(&p, p.stage->body, &none);
 	for (int i = 0; i < p.proven.n; i++)

@@ -15,12 +15,12 @@ typedef struct {
 	const Nest *nest;
 	const Stage *stage;
 	int number, owner; /* whose variables its axes and loops are */
-} Sound;
+} StageCheck;
 
-static Sound sound_of(const Nest *nest, int stage)
+static StageCheck check_of(const Nest *nest, int stage)
 {
 	assert(stage >= 0 && stage < nest->stages.n);
-	return (Sound){
+	return (StageCheck){
 	    nest, &nest->stages.at[stage], stage, nest_leader(nest, stage)};
 }
 
@@ -38,9 +38,9 @@ static const NestBuffer *buffer_at(const Nest *nest, int buffer)
 
 /* --- structure -------------------------------------------------------------- */
 
-static bool body_sound(Expr *e, void *context)
+static bool assert_body(Expr *e, void *context)
 {
-	const Sound *s = context;
+	const StageCheck *s = context;
 	switch (e->op) {
 	case OP_AXIS:
 		assert(e->id >= 0 && e->id < s->stage->naxes);
@@ -58,14 +58,14 @@ static bool body_sound(Expr *e, void *context)
 	return true;
 }
 
-static bool is_own_loop(const Sound *s, int var)
+static bool is_own_loop(const StageCheck *s, int var)
 {
 	return var_at(s->nest, var)->stage == s->owner &&
 	    nest_loop_position(s->nest, var) >= 0;
 }
 
 /* A variable is a loop of the stage, or leads to some. */
-static void var_sound(const Sound *s, int var)
+static void assert_var(const StageCheck *s, int var)
 {
 	const Var *v = var_at(s->nest, var);
 	assert(v->name && v->stage == s->owner);
@@ -77,17 +77,17 @@ static void var_sound(const Sound *s, int var)
 		assert(v->nchild > 1);
 		for (int i = 0; i < v->nchild; i++) {
 			assert(var_at(s->nest, v->child[i])->parent == var);
-			var_sound(s, v->child[i]);
+			assert_var(s, v->child[i]);
 		}
 		break;
 	case VAR_FUSED:
 		assert(var_at(s->nest, v->fused)->nparts > 1);
-		var_sound(s, v->fused);
+		assert_var(s, v->fused);
 	}
 }
 
 /* The axes' root variables are the stage's; reduction axes come last. */
-static void axes_sound(const Sound *s)
+static void assert_axes(const StageCheck *s)
 {
 	const Stage *stage = s->stage;
 	assert(stage->nspatial >= 0 && stage->nspatial <= stage->naxes);
@@ -99,11 +99,11 @@ static void axes_sound(const Sound *s)
 		assert(axis->reduce == (a >= stage->nspatial));
 		assert(root->stage == s->owner && root->axis == a);
 		assert(root->parent < 0 && root->reduce == axis->reduce);
-		var_sound(s, axis->var);
+		assert_var(s, axis->var);
 	}
 }
 
-static void loops_sound(const Sound *s)
+static void assert_loops(const StageCheck *s)
 {
 	for (int i = 0; i < s->stage->nloops; i++) {
 		const Var *v = var_at(s->nest, s->stage->loops[i]);
@@ -116,18 +116,18 @@ static void loops_sound(const Sound *s)
 	}
 }
 
-static void stage_sound(const Sound *s)
+static void assert_stage(const StageCheck *s)
 {
 	const Stage *stage = s->stage;
 	const NestBuffer *b = buffer_at(s->nest, stage->buffer);
 	assert(stage->live && b->writer == s->number);
 	assert(stage->nwrite == b->ndim);
 	assert(stage->body);
-	axes_sound(s);
-	loops_sound(s);
-	expr_walk(stage->body, body_sound, (void *)s);
+	assert_axes(s);
+	assert_loops(s);
+	expr_walk(stage->body, assert_body, (void *)s);
 	for (int i = 0; i < stage->nwrite; i++)
-		expr_walk(stage->write[i], body_sound, (void *)s);
+		expr_walk(stage->write[i], assert_body, (void *)s);
 	assert(stage->place < 0 ||
 	    var_at(s->nest, stage->place)->stage != s->number);
 	assert(stage->place >= 0 || !stage->after);
@@ -140,7 +140,7 @@ static void stage_sound(const Sound *s)
 	}
 }
 
-static void buffers_sound(const Nest *nest)
+static void assert_buffers(const Nest *nest)
 {
 	assert(nest->buffers.n >= nest->program->nbuffers);
 	for (int i = 0; i < nest->buffers.n; i++) {
@@ -163,22 +163,22 @@ void nest_assert_structure(const Nest *nest)
 	int live = 0;
 	for (int i = 0; i < nest->order.n; i++) {
 		int number = nest->order.at[i];
-		Sound s = sound_of(nest, number);
+		StageCheck s = check_of(nest, number);
 		assert(!seen[number]);
 		seen[number] = true;
-		stage_sound(&s);
+		assert_stage(&s);
 	}
 	for (int i = 0; i < nest->stages.n; i++)
 		live += nest->stages.at[i].live;
 	assert(live == nest->order.n);
-	buffers_sound(nest);
+	assert_buffers(nest);
 }
 
 /* --- what was inferred -------------------------------------------------------- */
 
-static bool start_sound(Expr *e, void *context)
+static bool assert_start(Expr *e, void *context)
 {
-	const Sound *s = context;
+	const StageCheck *s = context;
 	assert(e->op != OP_AXIS && e->op != OP_READ);
 	if (e->op == OP_VAR) /* a loop above, or a part of a fused one */
 		assert(var_at(s->nest, e->id)->stage != s->number &&
@@ -186,7 +186,7 @@ static bool start_sound(Expr *e, void *context)
 	return true;
 }
 
-static void axes_inferred(const Sound *s)
+static void axes_inferred(const StageCheck *s)
 {
 	const Nest *nest = s->nest;
 	for (int i = 0; i < s->stage->nloops; i++)
@@ -199,7 +199,7 @@ static void axes_inferred(const Sound *s)
 		assert(axis->end != HANDLE_NONE || (axis->below && axis->above));
 		assert(axis->start || !axis->below);
 		if (axis->start)
-			expr_walk(axis->start, start_sound, (void *)s);
+			expr_walk(axis->start, assert_start, (void *)s);
 	}
 	assert(!s->stage->ahead || s->stage->place < 0 ||
 	    nest->stages.at[nest->vars.at[s->stage->place].stage].ahead);
@@ -223,7 +223,7 @@ void nest_assert_inferred(const Nest *nest)
 {
 	assert(nest->inferred);
 	for (int i = 0; i < nest->order.n; i++) {
-		Sound s = sound_of(nest, nest->order.at[i]);
+		StageCheck s = check_of(nest, nest->order.at[i]);
 		axes_inferred(&s);
 	}
 	for (int i = 0; i < nest->buffers.n; i++)

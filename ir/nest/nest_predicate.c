@@ -29,7 +29,7 @@ typedef struct {
 	bool reads; /* into the stages that are read */
 	bool exponent; /* -inf is looked for, of which exp is taken */
 	int depth;
-} Zeros;
+} StepPredicate;
 
 /* Where an expression may differ from the identity. */
 typedef struct {
@@ -37,7 +37,7 @@ typedef struct {
 	ExprSet all; /* of these */
 } Where;
 
-static bool is_identity(const Zeros *z, const Expr *e)
+static bool is_identity(const StepPredicate *z, const Expr *e)
 {
 	if (e->op == OP_CAST && z->op == REDUCE_SUM &&
 	    e->arg[0]->type != DT_INDEX)
@@ -61,7 +61,7 @@ static bool is_on_axes(const Expr *e)
 	return !reads;
 }
 
-static void add_one(const Zeros *z, Where *w, Expr *e)
+static void add_one(const StepPredicate *z, Where *w, Expr *e)
 {
 	expr_set_add(z->arena, &w->all, e);
 }
@@ -74,7 +74,7 @@ static bool is_number(const Expr *e, int64_t *value)
 
 /* e // c >= k is e >= c*k, e // c < k is e < c*k: without the quotient it is a
  * limit of e.  `holds` false: the opposite. */
-static Expr *without_quotient(const Zeros *z, Expr *e, bool holds)
+static Expr *without_quotient(const StepPredicate *z, Expr *e, bool holds)
 {
 	static const Op swapped[OP_COUNT] = {[OP_LT] = OP_GT, [OP_LE] = OP_GE,
 	    [OP_GT] = OP_LT, [OP_GE] = OP_LE};
@@ -100,7 +100,7 @@ static Expr *without_quotient(const Zeros *z, Expr *e, bool holds)
 }
 
 /* The parts of a condition that holds, or that does not. */
-static void add_condition(const Zeros *z, Where *w, Expr *e, bool holds)
+static void add_condition(const StepPredicate *z, Where *w, Expr *e, bool holds)
 {
 	if (e->op == OP_NOT) {
 		add_condition(z, w, e->arg[0], !holds);
@@ -112,7 +112,7 @@ static void add_condition(const Zeros *z, Where *w, Expr *e, bool holds)
 	}
 }
 
-static Where both(const Zeros *z, Where a, const Where *b)
+static Where both(const StepPredicate *z, Where a, const Where *b)
 {
 	a.never |= b->never;
 	for (int i = 0; i < b->all.all.n; i++)
@@ -120,7 +120,7 @@ static Where both(const Zeros *z, Where a, const Where *b)
 	return a;
 }
 
-static Where either(const Zeros *z, const Where *a, const Where *b)
+static Where either(const StepPredicate *z, const Where *a, const Where *b)
 {
 	Where w = {.never = a->never && b->never};
 	if (a->never || b->never)
@@ -133,10 +133,10 @@ static Where either(const Zeros *z, const Where *a, const Where *b)
 	return w;
 }
 
-static Where where(const Zeros *z, const Expr *e);
+static Where where(const StepPredicate *z, const Expr *e);
 
 /* What a stage that is read says of its own axes, of those that are read. */
-static Where where_read(const Zeros *z, const Expr *read)
+static Where where_read(const StepPredicate *z, const Expr *read)
 {
 	Where w = {0};
 	int writer = z->nest->buffers.at[read->id].writer;
@@ -153,7 +153,7 @@ static Where where_read(const Zeros *z, const Expr *read)
 			return w;
 		values[s->write[i]->id] = read->arg[i];
 	}
-	Zeros below = *z;
+	StepPredicate below = *z;
 	below.depth++;
 	Where there = where(&below, s->body);
 	w.never = there.never;
@@ -167,7 +167,7 @@ static Where where_read(const Zeros *z, const Expr *read)
 }
 
 /* One whose factors may be 0 whatever the others are. */
-static bool is_product(const Zeros *z, const Expr *e)
+static bool is_product(const StepPredicate *z, const Expr *e)
 {
 	return z->op == REDUCE_SUM && e->op == OP_MUL &&
 	    (dtype_is_int(e->type) ||
@@ -175,7 +175,7 @@ static bool is_product(const Zeros *z, const Expr *e)
 }
 
 /* One whose first operand may be 0 whatever the second is. */
-static bool is_quotient(const Zeros *z, const Expr *e)
+static bool is_quotient(const StepPredicate *z, const Expr *e)
 {
 	return z->op == REDUCE_SUM && e->op == OP_DIV &&
 	    dtype_is_float(e->type) &&
@@ -183,9 +183,9 @@ static bool is_quotient(const Zeros *z, const Expr *e)
 }
 
 /* Where an exponent may be more than -inf. */
-static Where where_exponent(const Zeros *z, const Expr *e)
+static Where where_exponent(const StepPredicate *z, const Expr *e)
 {
-	Zeros exponent = *z;
+	StepPredicate exponent = *z;
 	if (z->op != REDUCE_SUM || !dtype_is_float(e->type) ||
 	    z->nest->program->numerics == NUMERICS_EXACT)
 		return (Where){0};
@@ -195,7 +195,7 @@ static Where where_exponent(const Zeros *z, const Expr *e)
 }
 
 /* -inf less anything, and times a positive number. */
-static Where where_in_exponent(const Zeros *z, const Expr *e)
+static Where where_in_exponent(const StepPredicate *z, const Expr *e)
 {
 	if (e->op == OP_ADD) {
 		Where b = where(z, e->arg[1]);
@@ -209,7 +209,7 @@ static Where where_in_exponent(const Zeros *z, const Expr *e)
 	return (Where){0};
 }
 
-static Where where_if(const Zeros *z, const Expr *e)
+static Where where_if(const StepPredicate *z, const Expr *e)
 {
 	Where yes = where(z, e->arg[1]), no = where(z, e->arg[2]);
 	if (yes.never == no.never)
@@ -220,13 +220,13 @@ static Where where_if(const Zeros *z, const Expr *e)
 }
 
 /* A float that is 0 everywhere is no arm's: infinity times it is NaN. */
-static Where where_factor(const Zeros *z, const Expr *e)
+static Where where_factor(const StepPredicate *z, const Expr *e)
 {
 	Where w = where(z, e);
 	return w.never && dtype_is_float(e->type) ? (Where){0} : w;
 }
 
-static Where where(const Zeros *z, const Expr *e)
+static Where where(const StepPredicate *z, const Expr *e)
 {
 	bool sum = z->op == REDUCE_SUM;
 	if (is_identity(z, e))
@@ -256,7 +256,7 @@ static Where where(const Zeros *z, const Expr *e)
 	return z->exponent ? where_in_exponent(z, e) : (Where){0};
 }
 
-static ExprVec conditions_of(const Zeros *z, const Expr *body)
+static ExprVec conditions_of(const StepPredicate *z, const Expr *body)
 {
 	Where w = where(z, body);
 	if (w.never)
@@ -268,7 +268,7 @@ static ExprVec conditions(
     const Nest *nest, Arena *arena, int stage, bool reads)
 {
 	const Stage *s = &nest->stages.at[stage];
-	Zeros z = {
+	StepPredicate z = {
 	    .nest = nest, .arena = arena, .op = s->reduce, .reads = reads};
 	return conditions_of(&z, s->body);
 }
@@ -276,7 +276,7 @@ static ExprVec conditions(
 ExprVec nest_body_conditions(
     const Nest *nest, Arena *arena, ReduceOp op, const Expr *body)
 {
-	Zeros z = {.nest = nest, .arena = arena, .op = op};
+	StepPredicate z = {.nest = nest, .arena = arena, .op = op};
 	return op == REDUCE_NONE ? (ExprVec){0} : conditions_of(&z, body);
 }
 
@@ -291,7 +291,7 @@ static bool find_left_out(Expr *e, void *context)
 	Relying *r = context;
 	int writer = e->op == OP_READ ? r->nest->buffers.at[e->id].writer : -1;
 	r->found |= writer >= 0 &&
-	    nest_demand(r->nest, r->arena, writer).n > 0;
+	    nest_live_conditions(r->nest, r->arena, writer).n > 0;
 	return !r->found;
 }
 
@@ -312,14 +312,14 @@ static bool find_elsewhere(Expr *e, void *found)
 }
 
 /* What holds for all elements that are used is not asked of their steps. */
-static ExprVec without_demand(
+static ExprVec without_live(
     const Nest *nest, Arena *arena, int stage, const ExprVec *own)
 {
 	ExprVec left = {0};
 	if (!own->n)
 		return left;
-	ExprVec demand = nest_demand(nest, arena, stage);
-	ExprSet used = expr_set_of(arena, &demand);
+	ExprVec live = nest_live_conditions(nest, arena, stage);
+	ExprSet used = expr_set_of(arena, &live);
 	bool elsewhere = false;
 	expr_walk(nest->stages.at[stage].body, find_elsewhere, &elsewhere);
 	for (int i = 0; i < own->n; i++)
@@ -332,14 +332,14 @@ ExprVec nest_step_conditions(
     const Nest *nest, Arena *arena, int stage, bool reads)
 {
 	ExprVec none = {0}, own;
-	Zeros z = {.nest = nest, .arena = arena};
+	StepPredicate z = {.nest = nest, .arena = arena};
 	Where w = {0};
 	if (nest->stages.at[stage].reduce == REDUCE_NONE)
 		return none;
 	own = conditions(nest, arena, stage, reads);
 	if (reads)
 		return own;
-	own = without_demand(nest, arena, stage, &own);
+	own = without_live(nest, arena, stage, &own);
 	if (nest_step_relies(nest, arena, stage)) {
 		ExprVec all = conditions(nest, arena, stage, true);
 		w.all = expr_set_of(arena, &all);
@@ -352,13 +352,13 @@ ExprVec nest_step_conditions(
 void nest_condition_parts(
     const Nest *nest, Arena *arena, Expr *e, bool holds, ExprVec *all)
 {
-	Zeros z = {.nest = nest, .arena = arena, .reads = true};
+	StepPredicate z = {.nest = nest, .arena = arena, .reads = true};
 	Where w = {.all = expr_set_of(arena, all)};
 	add_condition(&z, &w, e, holds);
 	*all = w.all.all;
 }
 
-static Expr *element(const Zeros *z, Expr *e)
+static Expr *element(const StepPredicate *z, Expr *e)
 {
 	bool sum = z->op == REDUCE_SUM;
 	if (e->op == OP_IF) {
@@ -377,12 +377,12 @@ static Expr *element(const Zeros *z, Expr *e)
 Expr *nest_step_element(const Nest *nest, Arena *arena, int stage)
 {
 	const Stage *s = &nest->stages.at[stage];
-	Zeros z = {.nest = nest, .arena = arena, .op = s->reduce};
+	StepPredicate z = {.nest = nest, .arena = arena, .op = s->reduce};
 	return element(&z, s->body);
 }
 
 typedef struct {
-	const Zeros *z;
+	const StepPredicate *z;
 	const Expr *read;
 	bool inside, found;
 } Arms;
@@ -405,7 +405,8 @@ bool nest_read_is_conditional(
     const Nest *nest, Arena *arena, int stage, const Expr *read)
 {
 	const Stage *s = &nest->stages.at[stage];
-	Zeros z = {.nest = nest, .arena = arena, .op = s->reduce, .reads = true};
+	StepPredicate z = {
+	    .nest = nest, .arena = arena, .op = s->reduce, .reads = true};
 	Arms arms = {&z, read, false, false};
 	if (s->reduce == REDUCE_NONE)
 		return false;
@@ -429,7 +430,8 @@ bool nest_same_steps(const Nest *nest, Arena *arena, int a, int b)
 		same = same_list(nest_step_conditions(nest, own, a, reads),
 		    nest_step_conditions(nest, own, b, reads));
 	same = same &&
-	    same_list(nest_demand(nest, own, a), nest_demand(nest, own, b));
+	    same_list(nest_live_conditions(nest, own, a),
+		nest_live_conditions(nest, own, b));
 	arena_free(own);
 	return same;
 }
