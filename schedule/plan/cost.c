@@ -303,7 +303,7 @@ static double part_gathered(
 	int axis = s->loops[vector].axis, outer = 0;
 	while (outer < a->ndim - 1 && at(w->values, a->held[outer]) == 1)
 		outer++;
-	if (axis < 0 || a->zeros || !(a->dims[vector] >> outer & 1))
+	if (axis < 0 || a->predicated || !(a->dims[vector] >> outer & 1))
 		return 0;
 	int64_t tile = 1, lanes = w->extent[vector];
 	int64_t length = s->axes[axis].length;
@@ -429,8 +429,8 @@ static bool lanes_wander(
 /* Does a condition tell lanes apart? */
 static bool lanes_open(const StageNow *w, int vector)
 {
-	for (int i = 0; i < w->stage->nzeros; i++)
-		if (w->stage->zeros[i].movers >> vector & 1)
+	for (int i = 0; i < w->stage->nconditions; i++)
+		if (w->stage->conditions[i].movers >> vector & 1)
 			return true;
 	return false;
 }
@@ -661,7 +661,7 @@ static BodyAccess find_access(
 	if (x.wide && lanes_wander(w, a, c->body, b->vector))
 		x.step = INT32_MAX;
 	if (x.wide && a->repeated >> b->vector & 1) {
-		if (a->zeros && lanes_open(w, b->vector))
+		if (a->predicated && lanes_open(w, b->vector))
 			x.step = INT32_MAX;
 		c->operations += x.copies * b->words * w->costs->shuffle;
 	}
@@ -711,19 +711,19 @@ static void share_copies(
 	const PlanAccess *a = x->of;
 	x->whole =
 	    a->write ? 0 : loads_apart(w->machine, a, (int)c->lanes, x->step);
-	bool beside =
-	    x->wide && x->step == 1 && !a->write && !a->zeros && !a->by_data;
+	bool beside = x->wide && x->step == 1 && !a->write && !a->predicated &&
+	    !a->by_data;
 	double differing = (x->wide && x->whole) || beside
 	    ? part_differing(w, a, x->moving, x->copies)
 	    : 1;
 	double places = beside ? places_read(w, a, x->moving) : 0;
 	x->copies *= differing;
 	x->step_copies *= differing;
-	x->loaded = x->wide && x->whole && !a->zeros
+	x->loaded = x->wide && x->whole && !a->predicated
 	    ? differing * copies_apart(w, a, x->moving, x->whole)
 	    : beside ? min2(places, x->copies)
 		     : x->copies;
-	x->made = a->zeros ? b->copies : 1;
+	x->made = a->predicated ? b->copies : 1;
 }
 
 /* How many instructions an access is, of elements that lie apart too. */
@@ -794,8 +794,8 @@ static void count_load(
 		b->streams = x->step_copies * b->words;
 	if (!x->wide)
 		b->broadcasts = max2(b->broadcasts,
-		    count_kept(
-			w, a, c->body, b->vector, a->zeros ? b->copies : 1));
+		    count_kept(w, a, c->body, b->vector,
+			a->predicated ? b->copies : 1));
 	if (!x->wide && !m->broadcast && reduce)
 		b->broadcasts = max2(
 		    b->broadcasts, count_wandering(w, a, c->body, b->vector));

@@ -30,23 +30,23 @@ typedef struct {
 	const PlanStage *stage;
 	const int64_t *values;
 	uint32_t runs, vectors, repeated;
-	uint32_t moves[PLAN_ZEROS]; /* by form: those that move it */
+	uint32_t moves[PLAN_CONDITIONS]; /* by form: those that move it */
 } Numbers;
 
-static int64_t coef_of(const PlanZero *z, const int64_t *values, int loop)
+static int64_t coef_of(const PlanCondition *z, const int64_t *values, int loop)
 {
 	return z->coef[loop] == HANDLE_NONE ? 0 : values[z->coef[loop]];
 }
 
-static uint32_t movers(const Numbers *w, const PlanZero *z)
+static uint32_t movers(const Numbers *w, const PlanCondition *z)
 {
-	return w->moves[z - w->stage->zeros];
+	return w->moves[z - w->stage->conditions];
 }
 
 static void find_movers(Numbers *w)
 {
-	for (int i = 0; i < w->stage->nzeros; i++) {
-		const PlanZero *z = &w->stage->zeros[i];
+	for (int i = 0; i < w->stage->nconditions; i++) {
+		const PlanCondition *z = &w->stage->conditions[i];
 		uint32_t loops = z->movers & w->runs;
 		w->moves[i] = 0;
 		for (; loops; loops &= loops - 1)
@@ -201,7 +201,7 @@ static bool looked_at(const Numbers *w, int loop, bool running, bool told)
 
 /* The other loops are where the form is greatest. */
 static double limit_part(
-    const Numbers *w, const PlanZero *z, bool running, bool told)
+    const Numbers *w, const PlanCondition *z, bool running, bool told)
 {
 	const PlanStage *s = w->stage;
 	const int64_t *values = w->values;
@@ -228,7 +228,7 @@ static double limit_part(
 }
 
 /* The part of the repeated steps whose form the divisor divides. */
-static double phase_part(const Numbers *w, const PlanZero *z)
+static double phase_part(const Numbers *w, const PlanCondition *z)
 {
 	const PlanStage *s = w->stage;
 	const int64_t *values = w->values;
@@ -256,7 +256,7 @@ static double phase_part(const Numbers *w, const PlanZero *z)
 }
 
 /* Only what is repeated in code decides it. */
-static bool phase_decided(const Numbers *w, const PlanZero *z)
+static bool phase_decided(const Numbers *w, const PlanCondition *z)
 {
 	for (uint32_t d = movers(w, z) & ~w->repeated; d; d &= d - 1)
 		if (w->values[z->coef[__builtin_ctz(d)]] % z->divisor)
@@ -265,7 +265,7 @@ static bool phase_decided(const Numbers *w, const PlanZero *z)
 }
 
 /* Does a loop move the form that runs? */
-static bool runs(const Numbers *w, const PlanZero *z)
+static bool runs(const Numbers *w, const PlanCondition *z)
 {
 	return movers(w, z) & ~w->vectors & ~w->repeated;
 }
@@ -287,21 +287,23 @@ static bool can_narrow(const Numbers *w)
 static bool differs_by_lane(const Numbers *w)
 {
 	const PlanStage *s = w->stage;
-	for (int i = 0; i < s->nzeros; i++)
-		if (s->zeros[i].own && movers(w, &s->zeros[i]) & w->vectors)
+	for (int i = 0; i < s->nconditions; i++)
+		if (s->conditions[i].own &&
+		    movers(w, &s->conditions[i]) & w->vectors)
 			return true;
 	return false;
 }
 
 /* Of a condition and its opposite, if there is one: what is outside of the block
  * may be made, whatever the condition. */
-static double limits_part(const Numbers *w, const PlanZero *z, bool running,
-    bool told, double outside)
+static double limits_part(const Numbers *w, const PlanCondition *z,
+    bool running, bool told, double outside)
 {
 	double p = limit_part(w, z, running, told);
 	if (z->opposite >= 0)
-		p += limit_part(w, &w->stage->zeros[z->opposite], running,
-			 told) - 1;
+		p += limit_part(
+			 w, &w->stage->conditions[z->opposite], running, told) -
+		    1;
 	p = p > 0 ? p : 0;
 	return told ? p + outside : p;
 }
@@ -311,8 +313,8 @@ static double copies_of(const Numbers *w, double outside)
 {
 	const PlanStage *s = w->stage;
 	double copies = 1;
-	for (int i = 0; i < s->nzeros; i++) {
-		const PlanZero *z = &s->zeros[i];
+	for (int i = 0; i < s->nconditions; i++) {
+		const PlanCondition *z = &s->conditions[i];
 		if (z->divisor && s->reduce && phase_decided(w, z))
 			copies *= phase_part(w, z);
 		if (z->divisor || runs(w, z) ||
@@ -325,7 +327,7 @@ static double copies_of(const Numbers *w, double outside)
 
 double stage_copies(const PlanStage *s, const int64_t *values)
 {
-	if (!s->nzeros)
+	if (!s->nconditions)
 		return 1;
 	Numbers w = numbers_of(s, values);
 	return copies_of(&w, 0);
@@ -335,14 +337,14 @@ StageDensity stage_density(
     const PlanStage *s, const int64_t *values, double padding)
 {
 	StageDensity density = {.bodies = 1, .copies = 1};
-	if (!s->nzeros)
+	if (!s->nconditions)
 		return density;
 	Numbers now = numbers_of(s, values), *w = &now;
 	bool lanes = differs_by_lane(w);
 	double outside = 1 - 1 / padding;
 	density.copies = copies_of(w, outside);
-	for (int i = 0; i < s->nzeros; i++) {
-		const PlanZero *z = &s->zeros[i];
+	for (int i = 0; i < s->nconditions; i++) {
+		const PlanCondition *z = &s->conditions[i];
 		if (z->divisor && s->reduce && !phase_decided(w, z))
 			density.open |= z->own, density.bound = true;
 		if (z->divisor || !runs(w, z))

@@ -593,7 +593,7 @@ static bool visit_body(Expr *e, void *context)
 		w->seen[w->nseen++] = e;
 		record_access(w->r, e->id, e->arg, e->narg, false);
 		w->r->accesses[at].widened = w->widened == e;
-		w->r->accesses[at].zeros = nest_read_is_conditional(
+		w->r->accesses[at].predicated = nest_read_is_conditional(
 		    w->r->nest, w->r->arena, w->stage, e);
 	}
 	for (int i = 0; i < e->narg; i++)
@@ -842,7 +842,7 @@ static void record_scatters(Recorder *r, int number)
 
 /* --- steps that change nothing ------------------------------------------------- */
 
-static void add_constant(Recorder *r, PlanZero *z, Handle h)
+static void add_constant(Recorder *r, PlanCondition *z, Handle h)
 {
 	z->constant = z->constant == HANDLE_NONE
 	    ? h
@@ -865,7 +865,7 @@ static int64_t least_of(const Recorder *r, const Stage *s, const Affine *a)
 }
 
 /* The form of an index over the loops, with signs; false where it has none. */
-static bool zero_form(Recorder *r, const Expr *e, PlanZero *z)
+static bool condition_form(Recorder *r, const Expr *e, PlanCondition *z)
 {
 	const Stage *s = &r->nest->stages.at[r->stage->stage];
 	Affine a = affine_of(r->arena, r->tape, e);
@@ -898,11 +898,12 @@ static Expr *difference(Recorder *r, Expr *a, Expr *b)
 }
 
 /* a < b is b - a - 1 >= 0, a % c == k is a - k divided by c. */
-static bool zero_of(Recorder *r, const Expr *e, bool holds, PlanZero *z)
+static bool condition_of(
+    Recorder *r, const Expr *e, bool holds, PlanCondition *z)
 {
 	int64_t divisor;
 	if (e->op == OP_NOT)
-		return zero_of(r, e->arg[0], !holds, z);
+		return condition_of(r, e->arg[0], !holds, z);
 	if (op_kind(e->op) != OPKIND_COMPARE || e->arg[0]->type != DT_INDEX)
 		return false;
 	Expr *a = e->arg[0], *b = e->arg[1];
@@ -912,11 +913,12 @@ static bool zero_of(Recorder *r, const Expr *e, bool holds, PlanZero *z)
 			&divisor))
 			return false;
 		z->divisor = divisor;
-		return zero_form(r, difference(r, a->arg[0], b), z);
+		return condition_form(r, difference(r, a->arg[0], b), z);
 	}
 	bool less = (e->op == OP_LT || e->op == OP_LE) == holds;
 	bool strict = (e->op == OP_LT || e->op == OP_GT) == holds;
-	if (!zero_form(r, less ? difference(r, b, a) : difference(r, a, b), z))
+	if (!condition_form(
+		r, less ? difference(r, b, a) : difference(r, a, b), z))
 		return false;
 	add_constant(r, z, tape_const(r->tape, strict ? -1 : 0));
 	if (z->least != INT64_MIN)
@@ -924,7 +926,8 @@ static bool zero_of(Recorder *r, const Expr *e, bool holds, PlanZero *z)
 	return true;
 }
 
-static bool is_opposite(Recorder *r, const PlanZero *a, const PlanZero *b)
+static bool is_opposite(
+    Recorder *r, const PlanCondition *a, const PlanCondition *b)
 {
 	int64_t sum;
 	for (int l = 0; l < r->stage->nloops; l++) {
@@ -939,7 +942,7 @@ static bool is_opposite(Recorder *r, const PlanZero *a, const PlanZero *b)
 	return !a->divisor && !b->divisor;
 }
 
-static void record_zeros(Recorder *r, int number)
+static void record_conditions(Recorder *r, int number)
 {
 	PlanStage *s = r->stage;
 	ExprVec own = r->own;
@@ -948,34 +951,36 @@ static void record_zeros(Recorder *r, int number)
 	ExprSet all = expr_set_of(r->arena, &steps);
 	ExprSet of_own = expr_set_of(r->arena, &own);
 	ExprSet of_used = expr_set_of(r->arena, &used);
-	PlanZero zeros[PLAN_ZEROS];
+	PlanCondition conditions[PLAN_CONDITIONS];
 	for (int i = r->settled; i < own.n; i++)
 		s->branches += expr_set_find(&all, own.at[i]) < 0;
 	for (int i = 0; i < used.n; i++)
 		expr_set_add(r->arena, &all, used.at[i]);
-	for (int i = 0; i < all.all.n && s->nzeros < PLAN_ZEROS; i++) {
+	for (int i = 0; i < all.all.n && s->nconditions < PLAN_CONDITIONS;
+	     i++) {
 		Expr *e = all.all.at[i];
-		PlanZero z = {.constant = HANDLE_NONE, .opposite = -1,
-			.own = expr_set_find(&of_own, e) >= 0,
-			.element = expr_set_find(&of_used, e) >= 0};
-		if (!zero_of(r, e, true, &z)) {
+		PlanCondition z = {.constant = HANDLE_NONE,
+		    .opposite = -1,
+		    .own = expr_set_find(&of_own, e) >= 0,
+		    .element = expr_set_find(&of_used, e) >= 0};
+		if (!condition_of(r, e, true, &z)) {
 			s->branches += z.own;
 			continue;
 		}
 		/* count_trips has no more than the block's */
 		if (z.element && !z.own && !z.divisor && z.least >= 0)
 			continue;
-		for (int k = 0; k < s->nzeros && z.opposite < 0; k++)
-			if (zeros[k].opposite < 0 &&
-			    zeros[k].element == z.element &&
-			    is_opposite(r, &z, &zeros[k])) {
+		for (int k = 0; k < s->nconditions && z.opposite < 0; k++)
+			if (conditions[k].opposite < 0 &&
+			    conditions[k].element == z.element &&
+			    is_opposite(r, &z, &conditions[k])) {
 				z.opposite = k;
-				zeros[k].opposite = s->nzeros;
+				conditions[k].opposite = s->nconditions;
 			}
-		zeros[s->nzeros++] = z;
+		conditions[s->nconditions++] = z;
 	}
-	s->zeros = arena_memdup(
-	    r->arena, zeros, sizeof *zeros * (size_t)s->nzeros);
+	s->conditions = arena_memdup(
+	    r->arena, conditions, sizeof *conditions * (size_t)s->nconditions);
 }
 
 /* The writes of all stages that run in its loops, then what they read. */
@@ -1071,7 +1076,7 @@ static void record_stage(Recorder *r, int number)
 	record_bodies(r, number);
 	s->accesses = arena_memdup(r->arena, r->accesses,
 	    sizeof *r->accesses * (size_t)s->naccesses);
-	record_zeros(r, number);
+	record_conditions(r, number);
 	for (int l = 0; l < s->nloops; l++)
 		r->position[s->loops[l].var] = -1;
 }
@@ -1134,7 +1139,7 @@ Plan *plan_record(Arena *arena, const Nest *nest, const Machine *machine)
 {
 	Plan *plan = record(arena, nest, machine);
 	plan_settle(plan);
-	plan_assert_sound(plan);
+	plan_assert_invariants(plan);
 	return plan;
 }
 
@@ -1157,10 +1162,10 @@ static void each_handle_of_stage(PlanStage *s, Visit *visit, void *context)
 			visit(&s->axes[a].step[i], context);
 		visit(&s->axes[a].end, context);
 	}
-	for (int i = 0; i < s->nzeros; i++) {
-		visit(&s->zeros[i].constant, context);
+	for (int i = 0; i < s->nconditions; i++) {
+		visit(&s->conditions[i].constant, context);
 		for (int l = 0; l < s->nloops; l++)
-			visit(&s->zeros[i].coef[l], context);
+			visit(&s->conditions[i].coef[l], context);
 	}
 	for (int i = 0; i < s->naccesses; i++) {
 		PlanAccess *a = &s->accesses[i];
@@ -1227,11 +1232,12 @@ static uint64_t stage_key(const PlanStage *s)
 {
 	PlanStage all = *s;
 	all.accesses = NULL;
-	all.zeros = NULL;
+	all.conditions = NULL;
 	uint64_t key = hash_long(&all, sizeof all, 0);
 	key = hash_long(
 	    s->accesses, sizeof *s->accesses * (size_t)s->naccesses, key);
-	return hash_long(s->zeros, sizeof *s->zeros * (size_t)s->nzeros, key);
+	return hash_long(
+	    s->conditions, sizeof *s->conditions * (size_t)s->nconditions, key);
 }
 
 Plan *plan_kept(Arena *arena, Arena *scratch, const Nest *nest,
@@ -1251,14 +1257,14 @@ Plan *plan_kept(Arena *arena, Arena *scratch, const Nest *nest,
 		s->key = stage_key(s);
 		s->accesses = arena_memdup(arena, s->accesses,
 		    sizeof *s->accesses * (size_t)s->naccesses);
-		s->zeros = arena_memdup(arena, s->zeros,
-		    sizeof *s->zeros * (size_t)s->nzeros);
+		s->conditions = arena_memdup(arena, s->conditions,
+		    sizeof *s->conditions * (size_t)s->nconditions);
 	}
 	each_handle(copy, add_place, &places);
 	copy->tape = tape_extract(arena, plan->tape, places.at.at, places.at.n);
 	arena_free(places.arena);
 	record_slots(copy);
 	plan_settle(copy);
-	plan_assert_sound(copy);
+	plan_assert_invariants(copy);
 	return copy;
 }

@@ -13,14 +13,14 @@
 #include "schedule/schedule.h"
 
 enum {
-	PLAN_DIMS = 8,   /* dimensions of a buffer that are looked at */
+	PLAN_DIMS = 8,	 /* dimensions of a buffer that are looked at */
 	PLAN_DEPTH = 24, /* loops around a body that are looked at */
 	PLAN_ACCESSES = 16,
-	PLAN_PARTS = 12, /* digits of a layout */
-	PLAN_ZEROS = 16, /* conditions of a step */
+	PLAN_PARTS = 12,      /* digits of a layout */
+	PLAN_CONDITIONS = 16, /* conditions of a step */
 	PLAN_WORKS = 8,
 	PLAN_MOVERS = 6, /* loops that move where an axis starts */
-	DIRECTIONS = 3   /* x, y, z of a GPU */
+	DIRECTIONS = 3	 /* x, y, z of a GPU */
 };
 
 /* Which iterations of a loop run where its axis ends inside of its tile. */
@@ -85,7 +85,7 @@ typedef struct {
 				      than 1 by no multiple of that */
 	uint32_t repeated;	   /* bit d: a few neighbours along loop d are
 				      one element */
-	bool zeros;		   /* only where the step counts */
+	bool predicated;	   /* only where the step counts */
 	bool widened;		   /* what is read is made a wider type */
 	uint32_t doubtful;	   /* bit d: that depends on slots */
 	/* Reads of one buffer that differ by constants move over one region. */
@@ -120,7 +120,7 @@ typedef struct {
 	int opposite;    /* another that bounds the same form from above; -1 */
 	bool own;        /* of the body: a branch where it stays open */
 	bool element;    /* of an element, whatever its steps are */
-} PlanZero;
+} PlanCondition;
 
 /* Operations of a body that move with the same loops: made once for all that the
  * others repeat. */
@@ -145,8 +145,8 @@ typedef struct {
 	PlanWork works[PLAN_WORKS];
 	double specials;  /* operations that a GPU's special unit begins */
 	double branches;  /* `if`s in the body */
-	int nzeros;
-	PlanZero *zeros;
+	int nconditions;
+	PlanCondition *conditions;
 	bool reduce, ahead;
 	const Intrinsic *dot; /* that its innermost loop is; NULL: none */
 	Numerics numerics;
@@ -216,8 +216,8 @@ typedef struct {
 Plan *plan_record(Arena *arena, const Nest *nest, const Machine *machine);
 /* settle.c: what follows from the plan alone, whatever its numbers are. */
 void plan_settle(Plan *plan);
-/* plan_sound.c: asserts what holds of every plan. */
-void plan_assert_sound(const Plan *plan);
+/* plan_invariants.c: asserts what holds of every plan. */
+void plan_assert_invariants(const Plan *plan);
 /* plan.c: one that keeps nothing of the nest; on the way it needs `scratch`.  All of
  * one tape share what is known of stages, which is as old as that. */
 Plan *plan_kept(Arena *arena, Arena *scratch, const Nest *nest,

@@ -266,8 +266,8 @@ static bool skips_steps(const Check *c, int stage)
 /* The body's own conditions are branches around a step, too. */
 static bool branches(const PlanStage *s)
 {
-	for (int i = 0; i < s->nzeros; i++)
-		if (s->zeros[i].own)
+	for (int i = 0; i < s->nconditions; i++)
+		if (s->conditions[i].own)
 			return true;
 	return s->branches > 0;
 }
@@ -276,9 +276,9 @@ static bool branches(const PlanStage *s)
 static bool has_phase_and_limit(const PlanStage *s)
 {
 	bool phase = false, limit = false;
-	for (int i = 0; i < s->nzeros; i++) {
-		phase |= s->zeros[i].divisor > 0;
-		limit |= s->zeros[i].divisor == 0;
+	for (int i = 0; i < s->nconditions; i++) {
+		phase |= s->conditions[i].divisor > 0;
+		limit |= s->conditions[i].divisor == 0;
 	}
 	return phase && limit;
 }

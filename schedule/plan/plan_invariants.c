@@ -5,54 +5,54 @@
 
 #include <assert.h>
 
-static void handle_sound(const Plan *plan, Handle h)
+static void assert_handle(const Plan *plan, Handle h)
 {
 	assert(h >= 0 && h < tape_size(plan->tape));
 	(void)plan, (void)h;
 }
 
-static void maybe_handle_sound(const Plan *plan, Handle h)
+static void assert_maybe_handle(const Plan *plan, Handle h)
 {
 	if (h != HANDLE_NONE)
-		handle_sound(plan, h);
+		assert_handle(plan, h);
 }
 
-static void loops_sound(const Plan *plan, const PlanStage *s)
+static void assert_loops(const Plan *plan, const PlanStage *s)
 {
 	assert(s->own >= 0 && s->own <= s->nloops && s->nloops <= PLAN_DEPTH);
 	for (int l = 0; l < s->nloops; l++) {
 		const PlanLoop *loop = &s->loops[l];
-		handle_sound(plan, loop->extent);
-		maybe_handle_sound(plan, loop->unroll_limit);
-		maybe_handle_sound(plan, loop->iterations);
+		assert_handle(plan, loop->extent);
+		assert_maybe_handle(plan, loop->unroll_limit);
+		assert_maybe_handle(plan, loop->iterations);
 		assert(loop->kind < LOOP_KINDS);
 		assert(loop->axis >= -1 && loop->axis < s->naxes);
 		if (loop->axis >= 0)
-			handle_sound(plan, loop->below);
+			assert_handle(plan, loop->below);
 	}
 }
 
 /* What moves where an axis starts are loops around it, outermost first. */
-static void axes_sound(const Plan *plan, const PlanStage *s)
+static void assert_axes(const Plan *plan, const PlanStage *s)
 {
 	assert(s->naxes >= 0 && s->naxes <= PLAN_DEPTH);
 	for (int a = 0; a < s->naxes; a++) {
 		const PlanAxis *axis = &s->axes[a];
-		handle_sound(plan, axis->covered);
+		assert_handle(plan, axis->covered);
 		assert(axis->length >= 0);
 		assert(axis->nmovers >= 0 && axis->nmovers <= PLAN_MOVERS);
-		maybe_handle_sound(plan, axis->end);
+		assert_maybe_handle(plan, axis->end);
 		for (int i = 0; i < axis->nmovers; i++) {
 			assert(axis->mover[i] >= 0 &&
 			    axis->mover[i] < s->nloops);
 			assert(!i || axis->mover[i - 1] <= axis->mover[i]);
-			handle_sound(plan, axis->step[i]);
+			assert_handle(plan, axis->step[i]);
 		}
 	}
 }
 
 /* A loop that surely moves an access is none that may. */
-static void access_sound(
+static void assert_access(
     const Plan *plan, const PlanStage *s, const PlanAccess *a)
 {
 	uint32_t loops = (uint32_t)(((uint64_t)1 << s->nloops) - 1);
@@ -60,43 +60,44 @@ static void access_sound(
 	assert(!(a->movers & a->doubtful));
 	assert(!((a->movers | a->doubtful | a->by_data) & ~loops));
 	assert(a->nparts >= 0 && a->nparts <= PLAN_PARTS);
-	maybe_handle_sound(plan, a->elements);
-	maybe_handle_sound(plan, a->slots);
+	assert_maybe_handle(plan, a->elements);
+	assert_maybe_handle(plan, a->slots);
 	assert((a->scope == SCOPE_SHARED) == (a->elements != HANDLE_NONE));
 	for (int d = 0; d < a->ndim; d++) {
-		handle_sound(plan, a->held[d]);
+		assert_handle(plan, a->held[d]);
 		for (int l = 0; l < s->nloops; l++)
-			maybe_handle_sound(plan, a->coef[l][d]);
+			assert_maybe_handle(plan, a->coef[l][d]);
 	}
 	for (int p = 0; p < a->nparts; p++) {
 		assert(a->parts[p].dim >= 0 && a->parts[p].dim < a->ndim);
-		handle_sound(plan, a->parts[p].div);
-		maybe_handle_sound(plan, a->parts[p].mod);
-		handle_sound(plan, a->parts[p].stride);
+		assert_handle(plan, a->parts[p].div);
+		assert_maybe_handle(plan, a->parts[p].mod);
+		assert_handle(plan, a->parts[p].stride);
 	}
 	for (int t = 0; t < a->nterms; t++) {
 		assert(a->terms[t].loop >= 0 && a->terms[t].loop < s->nloops);
-		handle_sound(plan, a->terms[t].coef);
-		handle_sound(plan, a->terms[t].stride);
+		assert_handle(plan, a->terms[t].coef);
+		assert_handle(plan, a->terms[t].stride);
 	}
 }
 
 /* Two forms that bound each other do so both ways. */
-static void zeros_sound(const Plan *plan, const PlanStage *s)
+static void assert_conditions(const Plan *plan, const PlanStage *s)
 {
-	assert(s->nzeros >= 0 && s->nzeros <= PLAN_ZEROS);
-	for (int i = 0; i < s->nzeros; i++) {
-		const PlanZero *z = &s->zeros[i];
-		handle_sound(plan, z->constant);
+	assert(s->nconditions >= 0 && s->nconditions <= PLAN_CONDITIONS);
+	for (int i = 0; i < s->nconditions; i++) {
+		const PlanCondition *z = &s->conditions[i];
+		assert_handle(plan, z->constant);
 		assert(z->divisor >= 0);
-		assert(z->opposite >= -1 && z->opposite < s->nzeros);
-		assert(z->opposite < 0 || s->zeros[z->opposite].opposite == i);
+		assert(z->opposite >= -1 && z->opposite < s->nconditions);
+		assert(z->opposite < 0 ||
+		    s->conditions[z->opposite].opposite == i);
 		for (int l = 0; l < s->nloops; l++)
-			maybe_handle_sound(plan, z->coef[l]);
+			assert_maybe_handle(plan, z->coef[l]);
 	}
 }
 
-void plan_assert_sound(const Plan *plan)
+void plan_assert_invariants(const Plan *plan)
 {
 	assert(plan->nstages > 0);
 	assert(plan->anchor >= 0 && plan->anchor < plan->nstages);
@@ -105,14 +106,14 @@ void plan_assert_sound(const Plan *plan)
 		assert(s->stage >= 0 && s->points >= 0);
 		assert(s->flops >= 0 && s->branches >= 0);
 		assert(s->naccesses > 0 && s->accesses[0].write);
-		loops_sound(plan, s);
-		axes_sound(plan, s);
+		assert_loops(plan, s);
+		assert_axes(plan, s);
 		for (int a = 0; a < s->naccesses; a++)
-			access_sound(plan, s, &s->accesses[a]);
-		zeros_sound(plan, s);
+			assert_access(plan, s, &s->accesses[a]);
+		assert_conditions(plan, s);
 	}
 	for (int i = 0; i < plan->nguards; i++) {
-		handle_sound(plan, plan->guards[i].value);
+		assert_handle(plan, plan->guards[i].value);
 		assert(plan->guards[i].why);
 	}
 }
