@@ -146,7 +146,7 @@ bool edit_has_plain_layout(const NestBuffer *buffer);
 /* Nothing of the stage is scheduled. */
 bool edit_is_pristine(const Nest *nest, int stage);
 /* The loop's block is a running reduction over that loop alone. */
-Refusal edit_running(const Nest *nest, int loop, int *stage, Prefix *prefix);
+Refusal edit_scan(const Nest *nest, int loop, int *stage, Prefix *prefix);
 /* A reduction becomes a block without, of that body. */
 void edit_make_elementwise(Nest *nest, int stage, Expr *body);
 /* The same without one axis, of a reduction. */

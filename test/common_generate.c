@@ -442,7 +442,7 @@ static const char *running_loop(Generator *g)
 		int var = s->naxes == s->nspatial + 1
 		    ? s->axes[s->nspatial].var : -1;
 		if (var >= 0 && g->nest->vars.at[var].how == VAR_LOOP &&
-		    !edit_running(g->nest, var, &stage, &prefix))
+		    !edit_scan(g->nest, var, &stage, &prefix))
 			loop = g->nest->vars.at[var].name;
 	}
 	return loop;

@@ -658,7 +658,7 @@ bool edit_is_pristine(const Nest *nest, int stage)
 	return true;
 }
 
-Refusal edit_running(const Nest *nest, int loop, int *stage, Prefix *prefix)
+Refusal edit_scan(const Nest *nest, int loop, int *stage, Prefix *prefix)
 {
 	*stage = nest->vars.at[loop].stage;
 	const Stage *s = &nest->stages.at[*stage];

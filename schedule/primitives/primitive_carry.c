@@ -22,7 +22,7 @@ static Refusal parameters(const Call *call, Carry *p)
 	Refusal why = call_loop(call, 0, &var);
 
 	if (!why)
-		why = edit_running(nest, var, &p->stage, &p->prefix);
+		why = edit_scan(nest, var, &p->stage, &p->prefix);
 	if (why)
 		return why;
 	const Stage *s = &nest->stages.at[p->stage];

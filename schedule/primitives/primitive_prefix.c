@@ -15,9 +15,9 @@ typedef struct {
 	int stage;
 	int64_t size;
 	Prefix prefix;
-} Running;
+} Scan;
 
-static Refusal parameters(const Call *call, Running *p)
+static Refusal parameters(const Call *call, Scan *p)
 {
 	const Nest *nest = call->nest;
 	int var;
@@ -28,7 +28,7 @@ static Refusal parameters(const Call *call, Running *p)
 	if (!why)
 		why = call_outs(call, 2);
 	if (!why)
-		why = edit_running(nest, var, &p->stage, &p->prefix);
+		why = edit_scan(nest, var, &p->stage, &p->prefix);
 	if (why)
 		return why;
 	const Stage *s = &nest->stages.at[p->stage];
@@ -40,7 +40,7 @@ static Refusal parameters(const Call *call, Running *p)
 
 Refusal prefix_legal(const Call *call)
 {
-	Running p;
+	Scan p;
 	Refusal why = parameters(call, &p);
 
 	if (why)
@@ -58,7 +58,7 @@ void prefix_apply(const Call *call)
 {
 	Nest *nest = call->nest;
 	Arena *arena = nest->arena;
-	Running p;
+	Scan p;
 
 	parameters(call, &p);
 	const Prefix *x = &p.prefix;

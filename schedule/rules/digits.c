@@ -141,15 +141,15 @@ static bool digits_apart(const RuleRead *r)
 static void find_again(const Block *block, RuleRead *r)
 {
 	for (int a = 0; a < block->naxes; a++)
-		r->again[a] = block->axes[a].extent;
+		r->reuse[a] = block->axes[a].extent;
 	for (int d = 0; d < r->nindex; d++) {
 		const RuleIndex *index = &r->dims[d];
 		vec_each (t, &index->digits)
-			if (t->below < r->again[t->axis])
-				r->again[t->axis] = t->below;
+			if (t->below < r->reuse[t->axis])
+				r->reuse[t->axis] = t->below;
 		for (int a = 0; a < block->naxes && index->irregular; a++)
 			if (expr_has_axis(r->index[d], a))
-				r->again[a] = 1;
+				r->reuse[a] = 1;
 	}
 }
 
@@ -170,7 +170,7 @@ void rule_digits(Arena *arena, const Block *block, RuleRead *r)
 		    (index->radix || !index->spatial);
 	}
 	r->packable &= digits_apart(r);
-	r->again = NEW_N(arena, int64_t, block->naxes);
+	r->reuse = NEW_N(arena, int64_t, block->naxes);
 	find_again(block, r);
 }
 

@@ -304,7 +304,7 @@ void rules_analyse(Rules *r)
 		const Block *block = &program->blocks[i];
 		RuleBlock *b = &r->blocks[i];
 		b->block = i;
-		b->home = b->beside = b->again = b->with = -1;
+		b->host = b->colocated_with = b->again = b->fused_with = -1;
 		b->inlined = r->inlines && r->inlines[i];
 		b->output =
 		    program->buffers[block->buffer].role == BUFFER_OUTPUT;
@@ -400,14 +400,14 @@ bool rule_ready_before(const Rules *r, int i, int first)
 	vec_each (read, &b->reads)
 		if (read->maker >= 0 &&
 		    (read->maker >= first ||
-			r->blocks[read->maker].beside >= 0))
+			r->blocks[read->maker].colocated_with >= 0))
 			return false;
 	return true;
 }
 
 int rule_results(const Rules *r, int block)
 {
-	return 1 + r->blocks[block].followers;
+	return 1 + r->blocks[block].nfused;
 }
 
 /* Of all that runs in its loops. */
@@ -415,7 +415,7 @@ double rule_work(const Rules *r, int block)
 {
 	double flops = r->blocks[block].flops;
 	for (int i = 0; i < r->program->nblocks; i++)
-		if (r->blocks[i].with == block)
+		if (r->blocks[i].fused_with == block)
 			flops += r->blocks[i].flops;
 	const Block *b = &r->program->blocks[block];
 	return block_points(b, 0, b->naxes) * flops;
@@ -438,25 +438,25 @@ bool rule_is_scattered(const Rules *r, int block)
 }
 
 /* The axis of the block, if it is that of a running sum; -1. */
-static int running_axis(const Rules *r, int block, RuleRunning running)
+static int scan_axis(const Rules *r, int block, RuleScan running)
 {
 	const RuleMade *made = &r->made[r->program->blocks[block].buffer];
-	return made->running == running ? made->running_axis : -1;
+	return made->scan == running ? made->scan_axis : -1;
 }
 
-bool rule_is_running(const Rules *r, int block)
+bool rule_is_scan(const Rules *r, int block)
 {
-	return running_axis(r, block, RUNNING_PART) >= 0;
+	return scan_axis(r, block, SCAN_PART) >= 0;
 }
 
-int rule_running_whole(const Rules *r, int block)
+int rule_scan_whole(const Rules *r, int block)
 {
-	return running_axis(r, block, RUNNING_WHOLE);
+	return scan_axis(r, block, SCAN_WHOLE);
 }
 
 int rule_carries(const Rules *r, int block)
 {
-	return running_axis(r, block, RUNNING_CARRIED);
+	return scan_axis(r, block, SCAN_CARRIED);
 }
 
 bool rule_is_collapsed(const Rules *r, int i)
@@ -464,7 +464,7 @@ bool rule_is_collapsed(const Rules *r, int i)
 	return r->collapsed && r->collapsed[i] >= 0;
 }
 
-bool rule_is_point(const Rules *r, int i)
+bool rule_is_pointwise(const Rules *r, int i)
 {
 	return r->points && r->points[i] >= 0;
 }

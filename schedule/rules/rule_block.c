@@ -58,8 +58,8 @@ static bool is_pair(const RuleBlock *b, int row, int column)
 {
 	bool across = false, down = false;
 	vec_each (read, &b->reads) {
-		bool moves_row = read->again[row] == 1;
-		bool moves_column = read->again[column] == 1;
+		bool moves_row = read->reuse[row] == 1;
+		bool moves_column = read->reuse[column] == 1;
 		across |= moves_column && !moves_row;
 		down |= moves_row && !moves_column;
 	}
@@ -72,9 +72,9 @@ static bool moves_alike(const RuleBlock *b, int axis, int other)
 {
 	bool some = false;
 	vec_each (read, &b->reads) {
-		if ((read->again[axis] == 1) != (read->again[other] == 1))
+		if ((read->reuse[axis] == 1) != (read->reuse[other] == 1))
 			return false;
-		some |= read->again[axis] == 1;
+		some |= read->reuse[axis] == 1;
 	}
 	return some;
 }

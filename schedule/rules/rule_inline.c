@@ -43,7 +43,7 @@ static bool read_at_once(const Rules *r, const RuleBlock *b, int buffer)
 	for (int k = 0; k < b->consumers.n; k++) {
 		int reader = b->consumers.at[k];
 		if (!read_once(r, reader, buffer) ||
-		    (k && !rule_runs_with(r, first, reader)))
+		    (k && !rule_fuses_with(r, first, reader)))
 			return false;
 	}
 	return true;

@@ -1,5 +1,5 @@
 /* Where a block is computed: for itself, before everything that reads it, or
- * for each tile of its reader, whose loops are its home's.
+ * for each tile of its reader, whose loops are its host's.
  *
  *     for i for k s[i] += x[i, k]            for i
  *     for i for j y[i, j] = x[i, j]/s[i]       for k s[i] += x[i, k]
@@ -9,8 +9,8 @@
  * outside of which nothing moves that the block does not move with: there
  * nothing is computed twice, but for what neighbouring rows share; filters are
  * offered a block of rows and columns, which with all that is computed for it
- * stays in the nearest cache.  What is offered no place is a home itself, or may
- * be computed again by results of one pass (rule_beside.c).  What
+ * stays in the nearest cache.  What is offered no place is a host itself, or may
+ * be computed again by results of one pass (rule_colocate.c).  What
  * computes functions of rows that come from far is made there, and nowhere else,
  * so that it can ask for the next ones. */
 #include "schedule/rules/rules.h"
@@ -30,24 +30,24 @@ void rule_add_columns(Rules *r, int block, const char *loop, int naxes)
 
 /* The one block in whose loops all readers are, or, `again`, in whose tiles they
  * are or may be computed again; -1. */
-static int home_of_readers(const Rules *r, const RuleBlock *b, bool again)
+static int host_of_readers(const Rules *r, const RuleBlock *b, bool again)
 {
-	int home = -1;
+	int host = -1;
 	for (int i = 0; i < b->consumers.n; i++) {
 		const RuleBlock *c = &r->blocks[b->consumers.at[i]];
-		int h = !again	    ? c->home
-		    : c->again >= 0 ? c->again
-		    : c->hosts	    ? c->block
-				    : c->beside;
+		int h = !again		    ? c->host
+		    : c->recomputed_at >= 0 ? c->recomputed_at
+		    : c->is_host	    ? c->block
+					    : c->colocated_with;
 		if (h < 0 || rule_is_collapsed(r, c->block) ||
-		    (home >= 0 && h != home))
+		    (host >= 0 && h != host))
 			return -1;
-		home = h;
+		host = h;
 	}
-	return home;
+	return host;
 }
 
-/* The axis of the home that moves an index, by way of its reader; -1. */
+/* The axis of the host that moves an index, by way of its reader; -1. */
 static int mover_of(const Expr *e, const Block *reader, const int *moved_by)
 {
 	if (e->op == OP_AXIS)
@@ -77,8 +77,8 @@ int *rule_movers(Rules *r, const RuleBlock *b)
 				    c->moved_by);
 		}
 	}
-	if (rule_is_running(r, b->block)) /* all of it is needed */
-		moved[r->made[block->buffer].running_axis] = -1;
+	if (rule_is_scan(r, b->block)) /* all of it is needed */
+		moved[r->made[block->buffer].scan_axis] = -1;
 	return moved;
 }
 
@@ -88,13 +88,13 @@ int rule_axis_at(const Rules *r, int block, int depth)
 	return order ? order[depth] : depth;
 }
 
-/* Does the block move with each of the home's first axes? */
-static bool moves_with(const Rules *r, const RuleBlock *b, int home, int naxes)
+/* Does the block move with each of the host's first axes? */
+static bool moves_with(const Rules *r, const RuleBlock *b, int host, int naxes)
 {
 	const Block *block = &r->program->blocks[b->block];
 	for (int i = 0; i < naxes; i++) {
-		int a = rule_axis_at(r, home, i);
-		bool found = r->program->blocks[home].axes[a].extent == 1;
+		int a = rule_axis_at(r, host, i);
+		bool found = r->program->blocks[host].axes[a].extent == 1;
 		for (int d = 0; d < block->nspatial; d++)
 			found |= b->moved_by[d] == a;
 		if (!found)
@@ -104,19 +104,19 @@ static bool moves_with(const Rules *r, const RuleBlock *b, int home, int naxes)
 }
 
 /* For a block of rows and columns where all that reads it is. */
-static bool has_columns(const Rules *r, const RuleBlock *b, int home, int naxes)
+static bool has_columns(const Rules *r, const RuleBlock *b, int host, int naxes)
 {
 	for (int i = 0; i < b->consumers.n; i++)
 		if (!r->blocks[b->consumers.at[i]].columns)
 			return false;
-	return moves_with(r, b, home, naxes);
+	return moves_with(r, b, host, naxes);
 }
 
 void rule_root(Rules *r, int i)
 {
 	RuleBlock *b = &r->blocks[i];
 	const Block *block = &r->program->blocks[i];
-	b->home = b->block;
+	b->host = b->block;
 	b->moved_by = NEW_N(r->arena, int, block->naxes);
 	for (int a = 0; a < block->naxes; a++)
 		b->moved_by[a] = a < block->nspatial ? a : -1;
@@ -141,7 +141,7 @@ static bool readers_follow(const Rules *r, const RuleBlock *b)
 {
 	for (int i = 0; i < b->consumers.n; i++) {
 		int c = b->consumers.at[i];
-		if (c != b->home && r->blocks[c].place_axes < b->place_axes)
+		if (c != b->host && r->blocks[c].place_axes < b->place_axes)
 			return false;
 	}
 	return true;
@@ -170,35 +170,36 @@ static int looks_ahead(const Rules *r, int i)
 void rule_location(Rules *r, int i)
 {
 	RuleBlock *b = &r->blocks[i];
-	if (!rule_is_open(r, i) || b->home >= 0)
+	if (!rule_is_open(r, i) || b->host >= 0)
 		return;
 	bool ahead = r->program->buffers[r->program->blocks[i].buffer].is_const;
-	bool root = ahead || b->output || b->hosts || b->beside >= 0 ||
-	    rule_is_collapsed(r, i) || rule_carries(r, i) >= 0;
-	int home = root ? -1 : home_of_readers(r, b, false), most = -1;
+	bool root = ahead || b->output || b->is_host ||
+	    b->colocated_with >= 0 || rule_is_collapsed(r, i) ||
+	    rule_carries(r, i) >= 0;
+	int host = root ? -1 : host_of_readers(r, b, false), most = -1;
 	const RulePlace *best = NULL, *columns = NULL;
-	if (home < 0) {
+	if (host < 0) {
 		if (!root && r->inlinable[i])
-			b->again = home_of_readers(r, b, true);
-		if (b->again >= 0)
+			b->recomputed_at = host_of_readers(r, b, true);
+		if (b->recomputed_at >= 0)
 			rule_put(r, "compute_at(%s, ? in {root, inline})\n",
 			    r->program->blocks[i].name);
 		rule_root(r, i);
 		return;
 	}
-	b->home = home;
+	b->host = host;
 	b->moved_by = rule_movers(r, b);
 	Buf places = {0};
 	vec_each (place, &r->places) {
-		if (place->block != home || is_packed(r, i))
+		if (place->block != host || is_packed(r, i))
 			continue;
 		if (place->naxes < 0)
 			buf_printf(&places, ", %s", place->loop);
 		else if (place->columns)
-			columns = has_columns(r, b, home, place->naxes)
-			    ? place : NULL;
+			columns = has_columns(r, b, host, place->naxes) ? place
+									: NULL;
 		else if (place->naxes > most &&
-		    moves_with(r, b, home, place->naxes)) {
+		    moves_with(r, b, host, place->naxes)) {
 			best = place;
 			most = place->naxes;
 		}
@@ -210,11 +211,11 @@ void rule_location(Rules *r, int i)
 		    &places, ", %s", b->columns ? columns->loop : best->loop);
 	if (r->inlinable[i])
 		buf_puts(&places, ", inline");
-	b->ahead_of = best && !b->columns ? looks_ahead(r, i) : -1;
-	if (b->ahead_of >= 0) {
-		b->ahead = best->loop;
+	b->prefetch_buffer = best && !b->columns ? looks_ahead(r, i) : -1;
+	if (b->prefetch_buffer >= 0) {
+		b->prefetch_loop = best->loop;
 		rule_put(r, "compute_at(%s, %s)\n", r->program->blocks[i].name,
-		    b->ahead);
+		    b->prefetch_loop);
 	} else if (places.size)
 		rule_put(r, "compute_at(%s, ? in {root%s})\n",
 		    r->program->blocks[i].name, buf_text(&places));
@@ -224,15 +225,15 @@ void rule_location(Rules *r, int i)
 }
 
 /* Where the leader is, for those whose readers ask. */
-void rule_with_place(Rules *r, int leader)
+void rule_place_fused(Rules *r, int leader)
 {
-	int left = r->blocks[leader].followers;
+	int left = r->blocks[leader].nfused;
 	for (int i = leader; left && i < r->program->nblocks; i++) {
 		RuleBlock *b = &r->blocks[i];
-		left -= b->with == leader;
-		if (b->with != leader)
+		left -= b->fused_with == leader;
+		if (b->fused_with != leader)
 			continue;
-		b->home = r->blocks[leader].home;
+		b->host = r->blocks[leader].host;
 		b->moved_by = r->blocks[leader].moved_by;
 		b->place_axes = r->blocks[leader].place_axes;
 		b->columns = r->blocks[leader].columns;

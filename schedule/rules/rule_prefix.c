@@ -18,7 +18,7 @@
 
 enum { ROWS = 8, GPU_SIZE = 32, TIMES_MOST = 8, LEAST = 64 };
 
-static bool is_running(Arena *arena, const Program *p, int i, Prefix *x)
+static bool is_scan(Arena *arena, const Program *p, int i, Prefix *x)
 {
 	const Block *b = &p->blocks[i];
 	if (b->reduce == REDUCE_NONE || b->naxes != b->nspatial + 1)
@@ -69,8 +69,8 @@ static void carry(RuleForm *f, int at, const Prefix *x)
 	const Block *b = &f->program->blocks[at];
 	if (rule_rewrite(f, "carry(%s.%s)\n", b->name, b->axes[x->k].name)) {
 		RuleMade *made = rule_made(f, b->buffer);
-		made->running = RUNNING_CARRIED;
-		made->running_axis = x->j;
+		made->scan = SCAN_CARRIED;
+		made->scan_axis = x->j;
 	}
 }
 
@@ -84,8 +84,8 @@ static bool cut(RuleForm *f, int at, const Prefix *x, int64_t size)
 	for (int i = 0; i < 3; i++) {
 		RuleMade *made =
 		    rule_made(f, f->program->blocks[at + i].buffer);
-		made->running = i < 2 ? RUNNING_PART : RUNNING_WHOLE;
-		made->running_axis = x->j;
+		made->scan = i < 2 ? SCAN_PART : SCAN_WHOLE;
+		made->scan_axis = x->j;
 	}
 	return true;
 }
@@ -97,7 +97,7 @@ void rule_prefix(RuleForm *f)
 		const Program *p = f->program;
 		const Block *b = &p->blocks[i];
 		Prefix x;
-		if (!is_running(f->arena, p, i, &x))
+		if (!is_scan(f->arena, p, i, &x))
 			continue;
 		if (!f->machine->gpu && is_carried(p, b, &x)) {
 			carry(f, i, &x);

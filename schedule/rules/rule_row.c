@@ -212,8 +212,8 @@ static bool is_short(const Row *w, int axis)
 	const Block *block = w->block;
 	const RuleBlock *b = w->info;
 	int64_t n = block->axes[axis].extent;
-	if (axis >= w->row || n < 2 || n > SHORT_MOST || b->hosts ||
-	    b->home != b->block)
+	if (axis >= w->row || n < 2 || n > SHORT_MOST || b->is_host ||
+	    b->host != b->block)
 		return false;
 	vec_each (read, &b->reads)
 		for (int k = block->nspatial; k < block->naxes; k++)
@@ -231,8 +231,8 @@ static const char *rows_of(const Row *w)
 	int64_t n = w->block->axes[w->row].extent;
 	bool followed = false, shared = false;
 	for (int i = 0; i < r->program->nblocks; i++)
-		followed |= r->blocks[i].follows &&
-		    r->blocks[i].beside == b->block;
+		followed |= r->blocks[i].at_steps &&
+		    r->blocks[i].colocated_with == b->block;
 	vec_each (read, &b->reads)
 		shared |= !read->uses[w->row];
 	return rule_powers(r, 1, followed && !shared ? 1 : n > 8 ? 8 : n);
@@ -341,16 +341,16 @@ static void put_lanes(Row *w)
 }
 
 /* The blocks that run in the loops, which are complete. */
-static void put_with(Row *w)
+static void put_fused(Row *w)
 {
 	Rules *r = w->r;
 	int leader = w->info->block;
 	for (int i = 0; i < r->program->nblocks && w->chunked >= 0; i++)
-		if (r->blocks[i].with == leader)
+		if (r->blocks[i].fused_with == leader)
 			rule_put(r, "compute_with(%s, %s)\n",
 			    put_chunks(w, &r->program->blocks[i], w->chunked),
 			    w->stage);
-	rule_put_with(r, leader, w->block->name, w->block->name, NULL);
+	rule_put_fused(r, leader, w->block->name, w->block->name, NULL);
 }
 
 /* Some rows at once; of what is made in another block's tiles those that a tile
@@ -360,11 +360,11 @@ static void put_row(Row *w)
 	Rules *r = w->r;
 	const Block *block = w->block;
 	int i = w->info->block, first = 0;
-	bool home = w->info->home == i;
-	for (int a = 0; a < w->row && home; a++)
+	bool own = w->info->host == i;
+	for (int a = 0; a < w->row && own; a++)
 		rule_add_place(
 		    r, i, rule_loop(r, block->name, block, a), a + 1);
-	if (w->info->beside >= 0) {
+	if (w->info->colocated_with >= 0) {
 		w->row1 = rule_loop(r, block->name, block, w->row);
 		rule_put(r, "each unroll(%s)\n",
 		    rule_loops(
@@ -377,7 +377,7 @@ static void put_row(Row *w)
 	rule_put(r, "unroll(%s)\n", s.unrolled);
 	w->row0 = w->parallel = s.outer;
 	w->row1 = s.unrolled;
-	if (home)
+	if (own)
 		rule_add_place(r, i, s.outer, w->row + 1);
 	r->blocks[i].tile = s.outer;
 	while (first < w->row &&
@@ -405,15 +405,15 @@ void rule_row(Rules *r, int i)
 		: lane_axis(r, i, false),
 	    .parallel = ""};
 	r->blocks[i].scheduled = true;
-	rule_with_place(r, i);
+	rule_place_fused(r, i);
 	if (w.along >= 0) {
 		w.along_name = block->axes[w.along].name;
 		w.along_extent = extent_of(block, w.along);
 	}
-	if (w.along < 0 && w.row >= 0 && w.info->beside < 0 &&
+	if (w.along < 0 && w.row >= 0 && w.info->colocated_with < 0 &&
 	    !rule_rows_has(r, i) && extent_of(block, w.row) > RULE_FEW &&
 	    rule_lanes_in_space(r, i)) {
-		put_with(&w);
+		put_fused(&w);
 		return;
 	}
 	if (w.row < 0 && r->machine->threads > 1 && w.info->output)
@@ -423,5 +423,5 @@ void rule_row(Rules *r, int i)
 		put_lanes(&w);
 	if (!rule_rows_has(r, i))
 		rule_parallel(r, w.parallel);
-	put_with(&w);
+	put_fused(&w);
 }

@@ -65,10 +65,10 @@ void rule_rows(Rules *r, int i)
 {
 	RuleBlock *b = &r->blocks[i];
 	if (!r->row_loop || !rule_rows_has(r, i) || b->inlined ||
-	    (b->scheduled && b->home != i))
+	    (b->scheduled && b->host != i))
 		return;
 	assert(!b->output);
-	b->home = r->blocks[r->tiled.block].home;
+	b->host = r->blocks[r->tiled.block].host;
 	if (!b->scheduled)
 		b->moved_by = rule_movers(r, b);
 	rule_put(r, "compute_at(%s, %s)\n%s", r->program->blocks[i].name,

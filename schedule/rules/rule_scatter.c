@@ -7,7 +7,7 @@
  *     for d0 for i for k = label[i] unroll d1 vector dv  y[k, d] += v[i, d]
  *
  * Threads share out axes that are not assigned. Where there are too few of them, each
- * has a part of the reduction and results of its own (rule_parts.c); several, where
+ * has a part of the reduction and results of its own (rule_split_reduction.c); several, where
  * of so few results the next one would be waited for. */
 #include "schedule/rules/rules.h"
 
@@ -69,7 +69,8 @@ RuleForm *rule_scatter_form(const Rules *r)
 			f = rule_form_copy(r->form);
 		int64_t parts = rule_keeps_order(p, b)
 		    ? 1 : parts_of(&x, b, r->machine);
-		bool made = parts > 1 && rule_make_parts(f, i, parts, threads);
+		bool made =
+		    parts > 1 && rule_split_one_reduction(f, i, parts, threads);
 		p = f->program;
 		rule_made(f, p->blocks[i].buffer)->scattered = true;
 		times += made;

@@ -90,9 +90,9 @@ static const char *long_loops(const Spatial *s, int first, int end)
 	return loops;
 }
 
-static bool is_home(const Spatial *s)
+static bool has_own_loops(const Spatial *s)
 {
-	return s->info->home == s->info->block;
+	return s->info->host == s->info->block;
 }
 
 /* Is something the same for all rows along the axis? */
@@ -172,7 +172,7 @@ static int row_further_out(const Spatial *s)
 static void choose_kinds(Spatial *s)
 {
 	int64_t n = 1;
-	for (int a = s->row - 1; a >= 0 && is_home(s); a--) {
+	for (int a = s->row - 1; a >= 0 && has_own_loops(s); a--) {
 		int64_t extent = s->block->axes[a].extent;
 		if (extent == 1 || n * extent > KINDS_MOST ||
 		    (!is_shared(s, a) && !shares_made(s, a)))
@@ -226,7 +226,7 @@ static void choose_order(Spatial *s)
 			order[k++] = a;
 	while (first > 0 && order[first - 1] == first - 1)
 		first--;
-	if (!first || !is_home(s))
+	if (!first || !has_own_loops(s))
 		return;
 	s->r->blocks[s->info->block].order = order;
 	for (s->first = 0; s->block->axes[order[s->first]].extent == 1;)
@@ -305,7 +305,7 @@ static int widest_stored(const Spatial *s, int axis)
 	DType stored = s->r->program->buffers[s->block->buffer].type;
 	bool half = s->r->machine->vector_bytes >= WIDE ||
 	    2 * lanes * dtype_bytes(stored) <= SHORTEST;
-	return half && is_home(s) && is_slim(s->r, s->block->buffer) &&
+	return half && has_own_loops(s) && is_slim(s->r, s->block->buffer) &&
 		reads_slim(s->r, s->info->block) &&
 		s->block->axes[axis].extent >= 2 * lanes
 	    ? 2 * lanes
@@ -357,7 +357,7 @@ static bool has_few(Spatial *s, int most)
 	int axis = s->last;
 	while (axis >= 0 && n * s->block->axes[axis].extent <= most)
 		n *= s->block->axes[axis--].extent;
-	if (axis < 0 || n == 1 || !is_home(s) || s->kinds[axis] ||
+	if (axis < 0 || n == 1 || !has_own_loops(s) || s->kinds[axis] ||
 	    (axis < s->row && s->info->order))
 		return false;
 	int lanes = widest_stored(s, axis);
@@ -407,7 +407,7 @@ static bool is_slender(Spatial *s)
 {
 	const Axis *axes = s->block->axes;
 	int lanes = rule_widest(s->r, s->block, s->last);
-	if (s->across < 0 || s->across > s->last || !is_home(s) ||
+	if (s->across < 0 || s->across > s->last || !has_own_loops(s) ||
 	    axes[s->across].extent >= lanes || axes[s->last].extent < lanes ||
 	    (axes[s->across].extent >= SQUARE_LEAST &&
 		lanes % axes[s->across].extent == 0))
@@ -424,7 +424,7 @@ static bool put_small(Spatial *s)
 	const Block *block = s->block;
 	int lanes =
 	    rule_lanes(r->machine, r->program->buffers[block->buffer].type);
-	int n = !is_home(s) || s->info->hosts || s->info->order
+	int n = !has_own_loops(s) || s->info->is_host || s->info->order
 	    ? 0
 	    : rule_small_vectors(
 		  r->program, r->machine, block, r->bodies[s->info->block]);
@@ -467,7 +467,7 @@ static const char *copies_of(const Spatial *s, int64_t tiles, int lanes)
 static bool divides(const Spatial *s, int64_t period, int lanes)
 {
 	return period && s->block->axes[s->last].extent % period == 0 &&
-	    2 * period > lanes && is_home(s);
+	    2 * period > lanes && has_own_loops(s);
 }
 
 /* Where indices begin anew only after more vectors than that, the axis is cut
@@ -503,11 +503,11 @@ static int cut_last(Spatial *s)
 static void choose_rows(Spatial *s)
 {
 	int block = s->info->block;
-	bool home = is_home(s), ordered = s->r->blocks[block].order;
+	bool own = has_own_loops(s), ordered = s->r->blocks[block].order;
 	Expr *body = s->r->bodies[block];
 	bool takes_long = rule_work_of(body).divides || expr_has_function(body);
-	if (s->row < 0 || s->of_rows || (s->info->hosts && !is_short(s)) ||
-	    (!home && (!takes_long || rule_rows_has(s->r, block))))
+	if (s->row < 0 || s->of_rows || (s->info->is_host && !is_short(s)) ||
+	    (!own && (!takes_long || rule_rows_has(s->r, block))))
 		return;
 	bool share = s->has_kinds || rows_share(s);
 	int further = share || ordered ? -1 : row_further_out(s);
@@ -551,7 +551,7 @@ static void split_last(Spatial *s)
 	int64_t extent = block->axes[s->last].extent;
 	if (lanes <= 1 || extent <= 1)
 		return;
-	if (!*s->sizes && !s->info->hosts)
+	if (!*s->sizes && !s->info->is_host)
 		lanes = cut_last(s);
 	int64_t tiles =
 	    ((s->part ? s->part_extent : extent) + lanes - 1) / lanes;
@@ -562,7 +562,7 @@ static void split_last(Spatial *s)
 		put_rows(s, &v);
 	rule_vectors(s->r, v.unrolled, v.lanes, lanes);
 	rule_put(s->r, "tail(%s, ? in {peel, mask})\n", block->name);
-	if (is_home(s) && !s->row0 && !s->part)
+	if (has_own_loops(s) && !s->row0 && !s->part)
 		note_lanes(s, s->v0, s->last, lanes);
 }
 
@@ -616,19 +616,20 @@ bool rule_is_flat(const Rules *r, int i)
 
 /* In the tiles of another block: vectors of what a tile has, several rows where it
  * has some. */
-static void put_beside(Spatial *s)
+static void put_colocated(Spatial *s)
 {
 	int lanes = rule_widest(s->r, s->block, s->last), along;
-	int steps = !s->info->follows
-	    ? lanes : rule_row_lanes(s->r, s->info->beside, &along);
+	int steps = !s->info->at_steps
+	    ? lanes
+	    : rule_row_lanes(s->r, s->info->colocated_with, &along);
 	lanes = steps < lanes ? steps : lanes;
 	const char *const *v =
 	    rule_split(s->r, s->block, s->last, "u v", "[_, %d]", lanes);
 	rule_vectors(s->r, v[0], v[1], lanes);
-	if (s->row >= 0 && !s->info->follows)
+	if (s->row >= 0 && !s->info->at_steps)
 		rule_put(s->r, "unroll(%s, limit=%d)\n", loop_of(s, s->row), ROWS_MOST);
 	rule_put(s->r, "tail(%s, %s)\n", s->block->name,
-	    s->info->follows ? "? in {peel, mask}" : "peel");
+	    s->info->at_steps ? "? in {peel, mask}" : "peel");
 }
 
 /* Does it have an element for each row of where it may be computed?  Those are
@@ -636,8 +637,8 @@ static void put_beside(Spatial *s)
 static bool is_of_rows(const Spatial *s)
 {
 	int mover = s->info->moved_by[s->last];
-	for (int k = 0; k < s->info->place_axes && !is_home(s); k++)
-		if (rule_axis_at(s->r, s->info->home, k) == mover)
+	for (int k = 0; k < s->info->place_axes && !has_own_loops(s); k++)
+		if (rule_axis_at(s->r, s->info->host, k) == mover)
 			return true;
 	return false;
 }
@@ -646,11 +647,10 @@ static bool is_of_rows(const Spatial *s)
  * row of a few vectors. */
 static bool outweighs_row(const Spatial *s)
 {
-	const Block *home = &s->r->program->blocks[s->info->home];
-	int last = rule_longer_axis(home, home->nspatial);
+	const Block *host = &s->r->program->blocks[s->info->host];
+	int last = rule_longer_axis(host, host->nspatial);
 	return expr_has_function(s->r->bodies[s->info->block]) &&
-	    home->axes[last].extent <=
-		SHORT * rule_widest(s->r, home, last);
+	    host->axes[last].extent <= SHORT * rule_widest(s->r, host, last);
 }
 
 /* Axes of one value behind the last longer one go outside of it. */
@@ -679,8 +679,8 @@ void rule_spatial(Rules *r, int i)
 	r->blocks[i].scheduled = true;
 	if (!block->nspatial)
 		return;
-	if (s.info->beside >= 0) {
-		put_beside(&s);
+	if (s.info->colocated_with >= 0) {
+		put_colocated(&s);
 		return;
 	}
 	s.of_rows = is_of_rows(&s);
@@ -715,9 +715,10 @@ void rule_spatial(Rules *r, int i)
 						      : loop_of(&s, s.first);
 	if (!rule_rows_has(r, i))
 		rule_parallel(r, outer);
-	if (is_home(&s) && !small && (!s.has_kinds || r->blocks[i].order))
+	if (has_own_loops(&s) && !small && (!s.has_kinds || r->blocks[i].order))
 		add_places(&s);
-	if (s.info->ahead)
+	if (s.info->prefetch_loop)
 		rule_put(s.r, "prefetch(%s, %s, %s, 1)\n", block->name,
-		    r->program->buffers[s.info->ahead_of].name, s.info->ahead);
+		    r->program->buffers[s.info->prefetch_buffer].name,
+		    s.info->prefetch_loop);
 }

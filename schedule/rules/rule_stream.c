@@ -222,6 +222,6 @@ void rule_stream(Rules *r, int i)
 	split_writer(&s);
 	parallel_writer(&s);
 	schedule_reduction(&s);
-	rule_with_place(r, i);
-	rule_put_with(r, i, s.writer, s.reduce, "local");
+	rule_place_fused(r, i);
+	rule_put_fused(r, i, s.writer, s.reduce, "local");
 }

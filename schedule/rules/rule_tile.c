@@ -914,7 +914,7 @@ static void bring_panels(Tiling *t, const RuleRead *read, const char *copy)
  * below that loop. */
 static void place_in_batch(Tiling *t, const char *copy)
 {
-	const char **steps = &t->r->blocks[t->info->home].copies;
+	const char **steps = &t->r->blocks[t->info->host].copies;
 	*steps = arena_printf(t->r->arena,
 	    "%scompute_at(%s, ? in {root, %s})\n", *steps ? *steps : "", copy,
 	    t->r->batch_loop);
@@ -1069,8 +1069,8 @@ void rule_tile_along(Rules *r, const RuleTiled *tiled)
 	operands(&t);
 	if (t.four)
 		rule_put(t.r, "tensorize(%s, %s)\n", t.four, t.dot->name);
-	rule_with_place(r, tiled->block);
-	rule_put_with(r, tiled->block, t.writer, t.reduce, "reg");
+	rule_place_fused(r, tiled->block);
+	rule_put_fused(r, tiled->block, t.writer, t.reduce, "reg");
 }
 
 /* Is there something to tile for: an operand that is read again along a spatial
@@ -1094,9 +1094,9 @@ static bool worth_tiling(const Program *program, const RuleBlock *b)
 bool rule_can_tile(const Rules *r, int block)
 {
 	return r->program->blocks[block].reduce != REDUCE_NONE &&
-	    r->blocks[block].with < 0 &&
+	    r->blocks[block].fused_with < 0 &&
 	    worth_tiling(r->program, &r->blocks[block]) &&
-	    !rule_is_row(r, block) && !rule_is_running(r, block) &&
-	    !rule_is_window(r, block) && !rule_is_few(r, block) &&
-	    !rule_is_point(r, block) && !rule_is_scattered(r, block);
+	    !rule_is_row(r, block) && !rule_is_scan(r, block) &&
+	    !rule_is_window(r, block) && !rule_is_interleaved(r, block) &&
+	    !rule_is_pointwise(r, block) && !rule_is_scattered(r, block);
 }

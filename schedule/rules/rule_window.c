@@ -67,7 +67,7 @@ bool rule_is_window(const Rules *r, int i)
 {
 	const Block *b = &r->program->blocks[i];
 	int last = rule_longer_axis(b, b->nspatial);
-	return last >= 0 && is_short(b) && !rule_is_running(r, i) &&
+	return last >= 0 && is_short(b) && !rule_is_scan(r, i) &&
 	    b->axes[last].extent >= rule_lanes(r->machine, b->body->type) &&
 	    is_in_chain(r, &r->blocks[i]) &&
 	    reads_along(r, &r->blocks[i], last);
@@ -80,8 +80,8 @@ void rule_window(Rules *r, int i)
 		return;
 	rule_lanes_in_space(r, i);
 	r->blocks[i].scheduled = true;
-	rule_with_place(r, i);
-	rule_put_with(r, i, name, name, NULL);
+	rule_place_fused(r, i);
+	rule_put_fused(r, i, name, name, NULL);
 }
 
 /* Does another filter make what it reads, an element for each of its own? */
@@ -90,8 +90,7 @@ static bool reads_filter(const Rules *r, int block, int row, int last)
 	const RuleBlock *b = &r->blocks[block];
 	vec_each (read, &b->reads)
 		if (read->maker >= 0 && read->uses[row] && read->uses[last] &&
-		    is_filter(r, read->maker) &&
-		    !rule_is_running(r, read->maker))
+		    is_filter(r, read->maker) && !rule_is_scan(r, read->maker))
 			return true;
 	return false;
 }
@@ -103,7 +102,7 @@ const char *rule_columns(const Rules *r, int block, int last, int lanes)
 	int64_t all = (b->axes[last].extent + lanes - 1) / lanes;
 	const char *sizes = "";
 	if (row < 0 || lanes < 2 || all < 2 * COLUMNS_LEAST ||
-	    !r->blocks[block].output || r->blocks[block].home != block ||
+	    !r->blocks[block].output || r->blocks[block].host != block ||
 	    !reads_filter(r, block, row, last))
 		return "";
 	for (int64_t n = COLUMNS_LEAST; n < all && n <= COLUMNS_MOST; n++)
@@ -141,7 +140,7 @@ bool rule_lanes_in_space(Rules *r, int block)
 	int row = rule_longer_axis(b, last < 0 ? 0 : last);
 	int lanes = rule_value_lanes(r, block, last);
 	int least = rule_least_lanes(lanes);
-	bool home = r->blocks[block].home == block;
+	bool own = r->blocks[block].host == block;
 	lanes = last < 0 ? 0 : rule_filled(b, last, lanes);
 	if (lanes < least)
 		return false;
@@ -156,12 +155,12 @@ bool rule_lanes_in_space(Rules *r, int block)
 	rule_vectors(r, rule_join(r, v.unrolled, i.unrolled), v.lanes, lanes);
 	rule_put(r, "tail(%s, ? in {peel, mask})\n", b->name);
 	int first = rule_first_axis(b, 0, row);
-	if (home)
+	if (own)
 		rule_parallel(r,
 		    first >= 0	   ? rule_loop(r, b->name, b, first)
 			: row >= 0 ? i.place
 				   : v.place);
-	if (home && row >= 0)
+	if (own && row >= 0)
 		rule_add_place(r, block, i.place, row + 1);
 	if (*sizes)
 		rule_add_columns(r, block, v.place, last + 1);

@@ -99,13 +99,13 @@ static Trace *sketch_trace(Rules *r)
 	    r->arena, source, (Span){0, source->size}, &diag);
 	assert(trace && "a rule wrote a trace that does not parse");
 	diag_free(&diag);
-	if (r->across &&
+	if (r->cross_thread &&
 	    !schedule_fits(r->arena, r->program, r->machine, trace)) {
 		if (r->tiled.rows)
 			return NULL;
-		r->across = false; /* a row's parts do not fit together */
+		r->cross_thread = false; /* a row's parts do not fit together */
 		trace = sketch_trace(r);
-		r->across = true;
+		r->cross_thread = true;
 		return trace;
 	}
 	open_decisions(trace);
@@ -284,7 +284,7 @@ static void gpu_sketches(Rules *r, RuleForm *f, RuleSketchVec *out)
 {
 	const Program *program = f->program;
 	int anchor = -1;
-	r->across = true;
+	r->cross_thread = true;
 	r->tiled.block = -1;
 	begin(r, f, program);
 	for (int i = 0; i < program->nblocks; i++)
@@ -308,9 +308,9 @@ static Rules rules_for(const Rules *r, const Program *p)
 {
 	Rules of = *r;
 	of.rows = NULL;
-	of.points = NEW_N(r->arena, int, p->nblocks);
+	of.point_host = NEW_N(r->arena, int, p->nblocks);
 	for (int i = 0; i < p->nblocks; i++)
-		of.points[i] = -1;
+		of.point_host[i] = -1;
 	return of;
 }
 
@@ -342,7 +342,7 @@ static void cpu_sketches(Rules *r, RuleSketchVec *out)
 {
 	int before = out->n;
 	for (int i = 0; i < r->program->nblocks; i++)
-		rule_with(r, i);
+		rule_fuse_reductions(r, i);
 	int tiled = tiled_block(r);
 	if (tiled >= 0) {
 		r->tiled = (RuleTiled){.block = tiled};
@@ -425,8 +425,8 @@ RuleForm *rules_form(
 	f = rule_dot(f);
 	rule_separate(f);
 	rule_extract(f);
-	rule_again(f);
-	rule_parts(f);
+	rule_rematerialize(f);
+	rule_split_reduction(f);
 	rule_prefix(f);
 	rule_shorten(f);
 	return f;
@@ -445,7 +445,7 @@ void rules_sketches(Arena *arena, const Program *program,
 		return;
 	}
 	begin(&r, f, f->program);
-	rule_points_choose(&r);
+	rule_fuse_pointwise_choose(&r);
 	cpu_sketches(&r, out);
 	collapse_sketches(&r, f, out);
 	scatter_sketches(&r, out);

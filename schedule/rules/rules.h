@@ -36,7 +36,7 @@ typedef struct {
 	RuleIndex *dims;
 	bool packable; /* its spatial digits can be told apart in the buffer */
 	bool *uses;    /* by axis of the block: do its indices have it? */
-	int64_t *again; /* for how many steps of it in turn the same is read */
+	int64_t *reuse; /* for how many steps of it in turn the same is read */
 } RuleRead;
 
 typedef struct {
@@ -49,28 +49,28 @@ typedef struct {
 	bool inlined;      /* by the inline rule */
 	bool scheduled;    /* a rule has written its loops */
 	double flops;      /* of one evaluation of the body */
-	int home;          /* whose loops it may be computed at; itself; -1: not
+	int host;	   /* whose loops it may be computed at; itself; -1: not
 			      known yet */
-	int beside;        /* the block in whose tiles it is computed; -1 */
-	int again;	   /* in whose tiles it may be computed again; -1 */
-	bool follows;      /* in those of its steps */
-	bool hosts;        /* some are in its tiles; it is at the root */
-	int with;          /* the reduction in whose loops it runs; -1 */
-	int followers;	   /* blocks that run in its own */
+	int colocated_with; /* the block in whose tiles it is computed; -1 */
+	int recomputed_at;  /* in whose tiles it may be computed again; -1 */
+	bool at_steps;	    /* in those of its steps */
+	bool is_host;	    /* some are in its tiles; it is at the root */
+	int fused_with;	    /* the reduction in whose loops it runs; -1 */
+	int nfused;	    /* blocks that run in its own */
 	const char *tile;  /* the loop of a tile of its results */
 	const char *steps; /* of one of its reduction's; NULL: there is none */
 	const char *lane_loop; /* around vectors of all that one iteration makes,
 				  at the root; NULL: there is none */
 	int lane_axis, lanes;  /* along which, how many */
-	int place_axes;    /* of the home: its first so many (rule_axis_at) move
+	int place_axes;	   /* of the host: its first so many (rule_axis_at) move
 			      outside of where the block may be computed; 0: it
 			      may not */
-	int *moved_by;     /* by own axis: the axis of `home`; -1 */
+	int *moved_by;	   /* by own axis: the axis of `host`; -1 */
 	int *order;        /* of its axes, where its loops have another one than
 			      the program; NULL */
 	bool columns;      /* it may be computed for a block of rows and columns */
-	const char *ahead; /* the loop around it whose next rows it asks for; NULL */
-	int ahead_of;      /* of that buffer */
+	const char *prefetch_loop; /* that asks for its next rows; NULL */
+	int prefetch_buffer;	   /* of that buffer */
 	const char *copies; /* steps that place its operands' copies, once it is
 			       where it is computed; NULL: none */
 } RuleBlock;
@@ -117,17 +117,17 @@ typedef struct {
 
 /* What first steps made a buffer for. */
 typedef enum {
-	RUNNING_NONE,
-	RUNNING_PART,	/* of a running sum by blocks */
-	RUNNING_WHOLE,	/* put together of such */
-	RUNNING_CARRIED /* made element by element */
-} RuleRunning;
+	SCAN_NONE,
+	SCAN_PART,   /* of a running sum by blocks */
+	SCAN_WHOLE,  /* put together of such */
+	SCAN_CARRIED /* made element by element */
+} RuleScan;
 typedef struct {
 	bool separated; /* columns of a window (rule_separate.c) */
 	bool extracted; /* an operand in a block of its own (rule_extract.c) */
 	bool scattered; /* data assigns its results (rule_scatter.c) */
-	RuleRunning running; /* rule_prefix.c */
-	int running_axis;
+	RuleScan scan;	/* rule_prefix.c */
+	int scan_axis;
 } RuleMade;
 
 /* The program as the first steps of a trace leave it (form.c). */
@@ -163,10 +163,10 @@ typedef struct {
 			      which nothing is used again */
 	const char *row_loop;   /* where a block of rows is made; NULL: not yet */
 	const char *batch_loop; /* and a batch; NULL: nowhere */
-	bool across;       /* of a GPU: threads may share out reductions */
+	bool cross_thread;	/* of a GPU: threads may share out reductions */
 	bool scatters;	   /* what data assigns is made so (rule_scatter.c) */
 	Buf text;	   /* the trace so far */
-	int *points;       /* by block the host of its points; -1: none;
+	int *point_host;   /* by block the host of its points; -1: none;
 			      NULL: not chosen yet */
 	int *first_point;  /* and the first axis of these in the block */
 	int *collapsed;    /* by block: rule_collapse.c; NULL: none is */
@@ -239,8 +239,8 @@ typedef struct {
 RuleWriter rule_writer(Rules *r, int block, const char *scope);
 /* Those that run in the loops of a reduction: its stages that write and reduce; the
  * scope of copies. */
-void rule_put_with(Rules *r, int leader, const char *writer, const char *reduce,
-    const char *scope);
+void rule_put_fused(Rules *r, int leader, const char *writer,
+    const char *reduce, const char *scope);
 /* Loops repeated in code, and one that is vectors; threads, if there are. */
 void rule_vectors(Rules *r, const char *unrolled, const char *lane, int lanes);
 void rule_parallel(Rules *r, const char *loop);
@@ -320,13 +320,13 @@ int rule_results(const Rules *r, int block);
 bool rule_is_separated(const Rules *r, int block);
 bool rule_is_extracted(const Rules *r, int block);
 bool rule_is_scattered(const Rules *r, int block);
-bool rule_is_running(const Rules *r, int block);
-int rule_running_whole(const Rules *r, int block);
+bool rule_is_scan(const Rules *r, int block);
+int rule_scan_whole(const Rules *r, int block);
 int rule_carries(const Rules *r, int block);
 /* And what the sketch's choices did: made point by point with others; one axis for
  * rows and the places in them; for each block of the anchor's rows, of which its axis
  * is one. */
-bool rule_is_point(const Rules *r, int block);
+bool rule_is_pointwise(const Rules *r, int block);
 bool rule_is_collapsed(const Rules *r, int block);
 bool rule_rows_has(const Rules *r, int block);
 bool rule_rows_is_row(const Rules *r, int block, int axis);
@@ -392,8 +392,8 @@ void rule_borders(RuleForm *f); /* rule_extract.c */
 RuleForm *rule_dot(RuleForm *f);
 void rule_separate(RuleForm *f);
 void rule_extract(RuleForm *f);
-void rule_again(RuleForm *f);
-void rule_parts(RuleForm *f);
+void rule_rematerialize(RuleForm *f);
+void rule_split_reduction(RuleForm *f);
 void rule_prefix(RuleForm *f);
 void rule_shorten(RuleForm *f);
 /* rule_small.c: after how many vectors of all axes of the output do small products
@@ -411,10 +411,11 @@ bool rule_factor(
     Arena *arena, const Block *b, int number, bool apart, Factor *f);
 bool rule_is_reused(
     const Program *p, const Block *b, const Factor *f, double most);
-/* rule_parts.c: one block in so many parts, or a number of them near that, `step`
+/* rule_split_reduction.c: one block in so many parts, or a number of them near that, `step`
  * apart, that makes them alike; it stands behind its parts then.  false: no axis is
  * long enough. */
-bool rule_make_parts(RuleForm *f, int block, int64_t most, int64_t step);
+bool rule_split_one_reduction(
+    RuleForm *f, int block, int64_t most, int64_t step);
 /* rule_collapse.c: the program in which some blocks have one axis for the rows and
  * the places in them; by block the first of the last axes that are one, or -1.
  * NULL: there is none. */
@@ -451,10 +452,10 @@ bool rule_block_has_window(const Rules *r, int block);
 bool rule_block_splits(const Rules *r, int block);
 /* rule_warp.c: is it a product that matrix units make, of warps or of four? */
 bool rule_warp_fits(const Rules *r, int block, bool groups);
-/* rule_points.c: the choice. */
-void rule_points_choose(Rules *r);
-/* rule_few.c: a few steps, by points or pixels? */
-bool rule_is_few(const Rules *r, int block);
+/* rule_fuse_pointwise.c: the choice. */
+void rule_fuse_pointwise_choose(Rules *r);
+/* rule_interleaved.c: a few steps, by points or pixels? */
+bool rule_is_interleaved(const Rules *r, int block);
 /* rule_location.c: the block is computed for itself, before all that reads it */
 void rule_root(Rules *r, int block);
 /* rule_row.c: better so than tiled? */
@@ -468,16 +469,16 @@ void rule_rows_join(Rules *r, Rows *rows); /* more of them; NULL: none */
 /* rule_rows_block.c: the choice for a GPU; false: there is nothing to choose. */
 bool rule_rows_block_choose(Rules *r);
 /* rule_location.c: the axis whose loop is so many loops deep; by axis of the
- * block the axis of its home that moves it. */
+ * block the axis of its host that moves it. */
 int rule_axis_at(const Rules *r, int block, int depth);
 int *rule_movers(Rules *r, const RuleBlock *b);
-/* rule_with.c: may a block run in the loops of another, a reduction? */
-bool rule_runs_with(const Rules *r, int leader, int block);
+/* rule_fuse_reductions.c: may a block run in the loops of another, a reduction? */
+bool rule_fuses_with(const Rules *r, int leader, int block);
 /* rule_spatial.c: one axis, no reduction */
 bool rule_lies_flat(const Rules *r, int block);
 bool rule_is_flat(const Rules *r, int block);
 /* rule_location.c: those that run in the leader's loops are where it is. */
-void rule_with_place(Rules *r, int leader);
+void rule_place_fused(Rules *r, int leader);
 void rule_add_place(Rules *r, int block, const char *loop, int naxes);
 void rule_add_columns(Rules *r, int block, const char *loop, int naxes);
 

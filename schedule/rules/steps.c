@@ -221,7 +221,7 @@ RuleWriter rule_writer(Rules *r, int i, const char *scope)
 	RuleWriter w = {reader, &r->program->blocks[by],
 	    reader < 0 ? rule_name(r, block, "acc", "") : block->name};
 	r->blocks[i].scheduled = r->blocks[by].scheduled = true;
-	r->blocks[i].home = r->blocks[by].home = by;
+	r->blocks[i].host = r->blocks[by].host = by;
 	if (reader < 0)
 		rule_put(
 		    r, "%s = cache_write(%s, %s)\n", w.acc, block->name, scope);
@@ -308,16 +308,16 @@ const char *rule_steps(const Rules *r)
 	return text;
 }
 
-void rule_put_with(Rules *r, int leader, const char *writer, const char *reduce,
-    const char *scope)
+void rule_put_fused(Rules *r, int leader, const char *writer,
+    const char *reduce, const char *scope)
 {
 	const char *own = r->program->blocks[leader].name;
-	int left = r->blocks[leader].followers;
+	int left = r->blocks[leader].nfused;
 	for (int i = leader; left && i < r->program->nblocks; i++) {
 		const Block *block = &r->program->blocks[i];
 		const char *acc = block->name;
-		left -= r->blocks[i].with == leader;
-		if (r->blocks[i].with != leader)
+		left -= r->blocks[i].fused_with == leader;
+		if (r->blocks[i].fused_with != leader)
 			continue;
 		if (reduce != own) {
 			acc = rule_name(r, block, "acc", "");

@@ -55,7 +55,7 @@ static bool streams(
 	return true;
 }
 
-bool rule_is_few(const Rules *r, int i)
+bool rule_is_interleaved(const Rules *r, int i)
 {
 	const Block *b = &r->program->blocks[i];
 	const RuleBlock *info = &r->blocks[i];
@@ -73,7 +73,8 @@ bool rule_is_few(const Rules *r, int i)
 			return false;
 		apart |= rule_stride(r->program, read, along, 1) > 1;
 	}
-	return apart && !info->hosts && info->with < 0 && info->beside < 0;
+	return apart && !info->is_host && info->fused_with < 0 &&
+	    info->colocated_with < 0;
 }
 
 /* Does the block read each element where it writes one, and no other? */
@@ -110,9 +111,9 @@ static int host_of(const Rules *r, int i, int lanes)
 	return host;
 }
 
-void rule_few(Rules *r, int i)
+void rule_interleaved(Rules *r, int i)
 {
-	if (!rule_is_open(r, i) || !rule_is_few(r, i))
+	if (!rule_is_open(r, i) || !rule_is_interleaved(r, i))
 		return;
 	const Block *b = &r->program->blocks[i];
 	int along = long_axis(b), lanes = rule_value_lanes(r, i, along);

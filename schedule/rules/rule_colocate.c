@@ -54,7 +54,7 @@ static bool shares(const Rules *r, int host, int i)
 static bool shares_there(const Rules *r, int host, int i)
 {
 	for (int k = host; k < i; k++)
-		if ((k == host || r->blocks[k].beside == host) &&
+		if ((k == host || r->blocks[k].colocated_with == host) &&
 		    shares(r, k, i))
 			return true;
 	return false;
@@ -69,7 +69,7 @@ static bool ready_at(const Rules *r, int host, int i)
 		int p = read->maker;
 		if (p < 0 || p < host)
 			continue;
-		if (p != host && r->blocks[p].beside != host)
+		if (p != host && r->blocks[p].colocated_with != host)
 			return false;
 		for (int d = 0; d < read->nindex; d++)
 			if (rule_axis_of(read->index[d]) != d)
@@ -83,8 +83,8 @@ static bool ready_at(const Rules *r, int host, int i)
 static bool is_free(const Rules *r, int i)
 {
 	const RuleBlock *b = &r->blocks[i];
-	return !b->inlined && rule_carries(r, i) < 0 && !rule_is_point(r, i) &&
-	    !b->scheduled && !rule_rows_has(r, i);
+	return !b->inlined && rule_carries(r, i) < 0 &&
+	    !rule_is_pointwise(r, i) && !b->scheduled && !rule_rows_has(r, i);
 }
 
 /* A block that rule_row or rule_spatial schedules by its rows? */
@@ -173,12 +173,12 @@ static int leader_of(const Rules *r, int i)
  * is moved. */
 static int host_of(const Rules *r, int i)
 {
-	bool moves = may_be_moved(r, i) && !r->blocks[i].followers;
+	bool moves = may_be_moved(r, i) && !r->blocks[i].nfused;
 	for (int h = 0; h < i; h++)
 		if (follows_carried(r, h, i))
 			return h;
 	for (int h = 0; h < i && moves; h++)
-		if (may_be_moved(r, h) && r->blocks[h].beside < 0 &&
+		if (may_be_moved(r, h) && r->blocks[h].colocated_with < 0 &&
 		    same_axes(r, h, i) && shares_there(r, h, i) &&
 		    ready_at(r, h, i))
 			return h;
@@ -196,7 +196,7 @@ static bool has_elements(const Rules *r, int i)
  * be, which waits for something that this one does not wait for; -1. */
 static int later_host_of(const Rules *r, int i)
 {
-	if (r->blocks[i].consumers.n || r->blocks[i].hosts ||
+	if (r->blocks[i].consumers.n || r->blocks[i].is_host ||
 	    !has_elements(r, i))
 		return -1;
 	for (int h = i + 1; h < r->program->nblocks; h++)
@@ -206,27 +206,28 @@ static int later_host_of(const Rules *r, int i)
 	return -1;
 }
 
-void rule_beside(Rules *r, int i)
+void rule_colocate(Rules *r, int i)
 {
-	if (r->blocks[i].hosts)
+	if (r->blocks[i].is_host)
 		return;
 	int host = host_of(r, i), leader = host < 0 ? leader_of(r, i) : -1;
 	if (host < 0)
 		host = leader >= 0 ? leader : later_host_of(r, i);
 	if (host < 0)
 		return;
-	assert(r->blocks[host].beside < 0);
-	r->blocks[i].follows = leader >= 0;
-	r->blocks[i].beside = host;
-	r->blocks[host].hosts = true;
+	assert(r->blocks[host].colocated_with < 0);
+	r->blocks[i].at_steps = leader >= 0;
+	r->blocks[i].colocated_with = host;
+	r->blocks[host].is_host = true;
 }
 
 void rule_move(Rules *r, int i)
 {
-	const RuleBlock *b = &r->blocks[i], *host = &r->blocks[b->beside];
-	if (b->beside < 0)
+	const RuleBlock *b = &r->blocks[i],
+			*host = &r->blocks[b->colocated_with];
+	if (b->colocated_with < 0)
 		return;
-	const char *loop = b->follows ? host->steps : host->tile;
+	const char *loop = b->at_steps ? host->steps : host->tile;
 	assert(loop);
 	rule_put(r, "reverse_compute_at(%s, %s)\n", r->program->blocks[i].name,
 	    loop);

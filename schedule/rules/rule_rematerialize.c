@@ -1,6 +1,6 @@
 /* An output that a reduction reads, element by element, is computed there again
  * where that costs little: its steps then read what the output does, and both are
- * made in one pass (rule_beside.c).
+ * made in one pass (rule_colocate.c).
  *
  *     r[i] = b[i] - a*q[i]             r[i] = b[i] - a*q[i]
  *     s[] += r[i]*r[i]           -->   s[] += (b[i] - a*q[i])*(b[i] - a*q[i])
@@ -119,7 +119,7 @@ static bool is_made_again(
 	    streams(p, machine, b);
 }
 
-void rule_again(RuleForm *f)
+void rule_rematerialize(RuleForm *f)
 {
 	for (int i = 0; i < f->program->nblocks; i++) {
 		const Block *b = &f->program->blocks[i];

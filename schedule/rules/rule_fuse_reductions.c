@@ -98,17 +98,17 @@ static bool is_ahead(const Rules *r, int block)
 	return r->program->buffers[buffer].is_const;
 }
 
-bool rule_runs_with(const Rules *r, int leader, int i)
+bool rule_fuses_with(const Rules *r, int leader, int i)
 {
 	const RuleBlock *l = &r->blocks[leader];
 	if (r->program->blocks[leader].reduce == REDUCE_NONE || l->inlined ||
-	    l->with >= 0 || l->followers + 1 >= TOGETHER_MOST ||
+	    l->fused_with >= 0 || l->nfused + 1 >= TOGETHER_MOST ||
 	    !same_axes(r, leader, i) || !share_reads(r, leader, i) ||
 	    is_ahead(r, leader) != is_ahead(r, i) ||
 	    !rule_ready_before(r, i, leader) ||
 	    rule_is_row(r, leader) != rule_is_row(r, i) ||
 	    rule_is_window(r, leader) != rule_is_window(r, i) ||
-	    rule_is_point(r, leader) || rule_is_point(r, i) ||
+	    rule_is_pointwise(r, leader) || rule_is_pointwise(r, i) ||
 	    rule_is_scattered(r, leader) || rule_is_scattered(r, i) ||
 	    rule_rows_has(r, leader) || rule_rows_has(r, i) ||
 	    !nest_same_steps(r->plain, r->arena, leader, i))
@@ -131,23 +131,23 @@ static int leader_of(const Rules *r, int i)
 		for (int j = 0; j < (writer ? writer->consumers.n : first);
 		     j++) {
 			int l = writer ? writer->consumers.at[j] : j;
-			if (l < first && rule_runs_with(r, l, i))
+			if (l < first && rule_fuses_with(r, l, i))
 				first = l;
 		}
 	}
 	return first < i ? first : -1;
 }
 
-void rule_with(Rules *r, int i)
+void rule_fuse_reductions(Rules *r, int i)
 {
 	RuleBlock *b = &r->blocks[i];
 	if (r->program->blocks[i].reduce == REDUCE_NONE || !rule_is_open(r, i))
 		return;
-	b->with = leader_of(r, i);
-	if (b->with < 0)
+	b->fused_with = leader_of(r, i);
+	if (b->fused_with < 0)
 		return;
-	r->blocks[b->with].followers++;
+	r->blocks[b->fused_with].nfused++;
 	b->scheduled = true;
-	if (!rule_is_window(r, i) && !same_readers(r, b->with, i))
-		r->blocks[b->with].hosts = true;
+	if (!rule_is_window(r, i) && !same_readers(r, b->fused_with, i))
+		r->blocks[b->fused_with].is_host = true;
 }

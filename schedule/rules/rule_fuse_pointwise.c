@@ -159,20 +159,21 @@ static bool same_points(const Rules *r, int host, int i)
 static bool is_free(const Rules *r, int i)
 {
 	const RuleBlock *b = &r->blocks[i];
-	return !b->inlined && !rule_is_running(r, i) && rule_carries(r, i) < 0;
+	return !b->inlined && !rule_is_scan(r, i) && rule_carries(r, i) < 0;
 }
 
 /* Does any of them read the buffer? */
 static bool is_read(const Rules *r, int host, int buffer)
 {
 	for (int i = 0; i <= host; i++)
-		if (r->points[i] == host && rule_reads_of(&r->blocks[i], buffer))
+		if (r->point_host[i] == host &&
+		    rule_reads_of(&r->blocks[i], buffer))
 			return true;
 	return false;
 }
 
 /* Another result of the host's points, made of what they are made of. */
-static bool is_beside(const Rules *r, int host, int i)
+static bool is_other_result(const Rules *r, int host, int i)
 {
 	const RuleBlock *b = &r->blocks[i];
 	if (b->consumers.n ||
@@ -189,11 +190,11 @@ static bool feeds(const Rules *r, int host, int i)
 {
 	const RuleBlock *b = &r->blocks[i];
 	if (b->output)
-		return is_beside(r, host, i);
+		return is_other_result(r, host, i);
 	if (!b->consumers.n)
 		return false;
 	for (int k = 0; k < b->consumers.n; k++)
-		if (r->points[b->consumers.at[k]] != host ||
+		if (r->point_host[b->consumers.at[k]] != host ||
 		    !reads_points(r, host, b->consumers.at[k],
 			block_of(r, i)->buffer, r->first_point[i]))
 			return false;
@@ -228,7 +229,7 @@ static bool belongs_so(const Rules *r, int host, int i)
 static bool belongs(const Rules *r, int host, int i)
 {
 	int places[] = {0, block_of(r, i)->nspatial - rank_of(r, host)};
-	for (int k = 0; k < 2 && is_free(r, i) && r->points[i] < 0; k++) {
+	for (int k = 0; k < 2 && is_free(r, i) && r->point_host[i] < 0; k++) {
 		r->first_point[i] = places[k];
 		if (belongs_so(r, host, i))
 			return true;
@@ -254,21 +255,21 @@ static bool is_shared(const Rules *r, int host)
 			int c = b->consumers.at[k];
 			results += c == host || r->blocks[c].output;
 		}
-		if (r->points[i] == host && results > 1)
+		if (r->point_host[i] == host && results > 1)
 			return true;
 	}
 	return false;
 }
 
 /* Is the same needed for several values of a reader that sums nothing? */
-static bool is_again(const Rules *r, int host, int reader, int buffer)
+static bool is_reused(const Rules *r, int host, int reader, int buffer)
 {
 	const RuleBlock *c = &r->blocks[reader];
 	const Block *b = block_of(r, reader);
 	for (int k = 0; k < c->reads.n && b->reduce == REDUCE_NONE; k++)
 		for (int a = 0; a < b->nspatial; a++)
 			if (c->reads.at[k].buffer == buffer &&
-			    c->reads.at[k].again[a] > 1 &&
+			    c->reads.at[k].reuse[a] > 1 &&
 			    !is_point_axis(r, host, reader, a))
 				return true;
 	return false;
@@ -279,8 +280,9 @@ static bool is_kept(const Rules *r, int host)
 {
 	for (int i = 0; i < host; i++) {
 		const RuleBlock *b = &r->blocks[i];
-		for (int k = 0; k < b->consumers.n && r->points[i] == host; k++)
-			if (is_again(r, host, b->consumers.at[k],
+		for (int k = 0; k < b->consumers.n && r->point_host[i] == host;
+		     k++)
+			if (is_reused(r, host, b->consumers.at[k],
 				block_of(r, i)->buffer))
 				return true;
 	}
@@ -291,7 +293,7 @@ static bool is_kept(const Rules *r, int host)
 static bool has_values(const Rules *r, int host)
 {
 	for (int i = 0; i < host; i++)
-		if (r->points[i] == host && !r->blocks[i].output &&
+		if (r->point_host[i] == host && !r->blocks[i].output &&
 		    block_of(r, i)->reduce == REDUCE_NONE &&
 		    values_of(r, host, i) > 1)
 			return true;
@@ -308,11 +310,12 @@ static bool is_worth(const Rules *r, int host)
 		return is_kept(r, host);
 	for (int i = 0; i < host; i++) {
 		const RuleBlock *b = &r->blocks[i];
-		if (r->points[i] != host ||
+		if (r->point_host[i] != host ||
 		    block_of(r, i)->reduce == REDUCE_NONE)
 			continue;
 		vec_each (read, &b->reads)
-			if (read->maker >= 0 && r->points[read->maker] == host)
+			if (read->maker >= 0 &&
+			    r->point_host[read->maker] == host)
 				return true;
 	}
 	return false;
@@ -320,19 +323,19 @@ static bool is_worth(const Rules *r, int host)
 
 static bool choose_for(Rules *r, int host)
 {
-	r->points[host] = host;
+	r->point_host[host] = host;
 	for (int found = 1; found;) { /* outputs follow what they read */
 		found = 0;
 		for (int i = host - 1; i >= 0; i--)
 			if (belongs(r, host, i)) {
-				r->points[i] = host;
+				r->point_host[i] = host;
 				found++;
 			}
 	}
 	bool worth = is_worth(r, host);
 	for (int i = 0; i <= host && !worth; i++)
-		if (r->points[i] == host)
-			r->points[i] = -1;
+		if (r->point_host[i] == host)
+			r->point_host[i] = -1;
 	return worth;
 }
 
@@ -346,15 +349,15 @@ static int planes_of(const Rules *r, int host)
 	return block_points(b, 0, n) > 1 ? n : 0;
 }
 
-void rule_points_choose(Rules *r)
+void rule_fuse_pointwise_choose(Rules *r)
 {
 	int n = r->program->nblocks;
-	r->points = NEW_N(r->arena, int, n);
+	r->point_host = NEW_N(r->arena, int, n);
 	r->first_point = NEW_N(r->arena, int, n);
 	for (int i = 0; i < n; i++)
-		r->points[i] = -1;
+		r->point_host[i] = -1;
 	for (int i = n - 1; i >= 0; i--) {
-		if (r->points[i] >= 0 || !may_host(r, i))
+		if (r->point_host[i] >= 0 || !may_host(r, i))
 			continue;
 		r->first_point[i] = 0;
 		if (!choose_for(r, i) && planes_of(r, i)) {
@@ -370,17 +373,17 @@ typedef struct {
 	Rules *r;
 	int host, lanes;
 	const char *loop; /* of the host, around all that is made for some vectors */
-} Points;
+} FusedPoints;
 
 /* Is it made all of its values for each step? */
-static bool goes_by_steps(const Points *p, int i)
+static bool goes_by_steps(const FusedPoints *p, int i)
 {
 	return values_of(p->r, p->host, i) * block_steps(block_of(p->r, i)) >
 	    STEPS_MOST;
 }
 
 /* What loops go over is in memory. */
-static bool in_registers(const Points *p, int i)
+static bool in_registers(const FusedPoints *p, int i)
 {
 	const RuleBlock *b = &p->r->blocks[i];
 	for (int k = 0; k < b->consumers.n; k++)
@@ -390,12 +393,12 @@ static bool in_registers(const Points *p, int i)
 }
 
 /* How many vectors at once? */
-static const char *copies_of(const Points *p)
+static const char *copies_of(const FusedPoints *p)
 {
 	const Rules *r = p->r;
 	int64_t each = 0, most = r->machine->vector_registers;
 	for (int i = 0; i < p->host; i++)
-		if (r->points[i] == p->host)
+		if (r->point_host[i] == p->host)
 			each += in_registers(p, i) ? values_of(r, p->host, i) : 1;
 	return each * 2 > most ? "1" : each * 4 > most ? "1, 2" : "1, 2, 4";
 }
@@ -405,13 +408,13 @@ static int common_lanes(const Rules *r, int host)
 {
 	int lanes = lanes_of(r, host);
 	for (int i = 0; i < host; i++)
-		if (r->points[i] == host && lanes_of(r, i) < lanes)
+		if (r->point_host[i] == host && lanes_of(r, i) < lanes)
 			lanes = lanes_of(r, i);
 	return lanes;
 }
 
 /* Planes are inside of the points, in code. */
-static void put_host(Points *p)
+static void put_host(FusedPoints *p)
 {
 	Rules *r = p->r;
 	const Block *b = block_of(r, p->host);
@@ -433,7 +436,7 @@ static void put_host(Points *p)
 }
 
 /* Values behind each other, so that those of neighbours lie side by side. */
-static void put_layout(Points *p, int i)
+static void put_layout(FusedPoints *p, int i)
 {
 	const Block *b = block_of(p->r, i);
 	int along = lane_axis(p->r, p->host, i);
@@ -447,7 +450,7 @@ static void put_layout(Points *p, int i)
 /* Values one by one and their steps in code, so that one can be used while the
  * next is made; where that is much code, but registers hold all of them, all for
  * each step. */
-static void put_loops(Points *p, int i, bool registers)
+static void put_loops(FusedPoints *p, int i, bool registers)
 {
 	const Block *b = block_of(p->r, i);
 	int along = lane_axis(p->r, p->host, i);
@@ -476,7 +479,7 @@ static void put_loops(Points *p, int i, bool registers)
 	rule_vectors(p->r, x[0], x[1], p->lanes);
 }
 
-static void put_member(Points *p, int i)
+static void put_member(FusedPoints *p, int i)
 {
 	const Block *b = block_of(p->r, i);
 	bool registers = in_registers(p, i), output = p->r->blocks[i].output;
@@ -493,20 +496,20 @@ static void put_member(Points *p, int i)
 		rule_put(p->r, "tail(%s, mask)\n", b->name);
 }
 
-void rule_points(Rules *r, int i)
+void rule_fuse_pointwise(Rules *r, int i)
 {
 	const Block *b = block_of(r, i);
-	if (r->points[i] != i || !rule_is_open(r, i))
+	if (r->point_host[i] != i || !rule_is_open(r, i))
 		return;
-	Points p = {r, i, common_lanes(r, i),
+	FusedPoints p = {r, i, common_lanes(r, i),
 	    rule_name(r, b, b->axes[lane_axis(r, i, i)].name, "0")};
 	r->blocks[i].scheduled = true;
 	rule_root(r, i);
 	put_host(&p);
 	for (int k = 0; k < i; k++)
-		if (r->points[k] == i && r->blocks[k].output)
+		if (r->point_host[k] == i && r->blocks[k].output)
 			put_member(&p, k);
 	for (int k = i - 1; k >= 0; k--)
-		if (r->points[k] == i && !r->blocks[k].output)
+		if (r->point_host[k] == i && !r->blocks[k].output)
 			put_member(&p, k);
 }

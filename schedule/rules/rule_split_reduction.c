@@ -75,7 +75,7 @@ static bool *linked_to(Arena *arena, const Program *p, int at)
 }
 
 /* Does another reduction read what it reads, and neither what leads to the other?
- * Both are made in one pass then (rule_with.c). */
+ * Both are made in one pass then (rule_fuse_reductions.c). */
 static bool shares_reads(Arena *arena, const Program *p, const Block *b)
 {
 	const bool *linked = linked_to(arena, p, (int)(b - p->blocks));
@@ -160,14 +160,15 @@ static bool add_parts(RuleForm *f, const Block *b, const Parts *x)
 	    (long long)(x->within ? x->n : x->each), name, part);
 }
 
-bool rule_make_parts(RuleForm *f, int block, int64_t most, int64_t step)
+bool rule_split_one_reduction(
+    RuleForm *f, int block, int64_t most, int64_t step)
 {
 	const Block *b = &f->program->blocks[block];
 	Parts x;
 	return choose(b, most, step, &x) && add_parts(f, b, &x);
 }
 
-void rule_parts(RuleForm *f)
+void rule_split_reduction(RuleForm *f)
 {
 	int64_t threads = f->machine->threads > 1 ? f->machine->threads : 1;
 	int times = 0;

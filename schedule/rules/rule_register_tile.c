@@ -29,7 +29,7 @@ typedef struct {
 	int axes[ROWS], naxes; /* of the block, the last axis first */
 	const char *thread;    /* the loop of what one makes */
 	bool makes; /* an operand, too */
-} Strip;
+} RegisterTile;
 
 /* Is an index a sum of the axis and one of the reduction's? */
 static bool is_window_axis(const Block *b, const RuleBlock *info, int axis)
@@ -58,7 +58,7 @@ static int find_axes(const Block *b, const RuleBlock *info, int *axes)
 
 /* What may be made in registers divides the axis: an index there is known when
  * code is made, which one that ends inside of a strip is not. */
-static const char *sizes_of(const Strip *s, int k, int *first)
+static const char *sizes_of(const RegisterTile *s, int k, int *first)
 {
 	static const int most[] = {8, 4}, usual[] = {4, 1};
 	const Axis *x = &s->block->axes[s->axes[k]];
@@ -74,7 +74,7 @@ static const char *sizes_of(const Strip *s, int k, int *first)
 	return sizes;
 }
 
-static void put_writer(Strip *s)
+static void put_writer(RegisterTile *s)
 {
 	Rules *r = s->r;
 	const Block *b = s->writer.block;
@@ -110,7 +110,7 @@ static void put_writer(Strip *s)
 	    x[0], x[1], inner);
 }
 
-static void put_sums(const Strip *s)
+static void put_sums(const RegisterTile *s)
 {
 	const Block *b = s->block;
 	const char *acc = s->writer.acc;
@@ -136,7 +136,7 @@ static bool is_plain(const RuleRead *read)
 }
 
 /* Of an operand the block that makes it for this reduction alone; -1. */
-static int maker_of(const Strip *s, int buffer)
+static int maker_of(const RegisterTile *s, int buffer)
 {
 	int made = rule_maker(s->r, buffer);
 	vec_each (read, &s->info->reads)
@@ -145,7 +145,7 @@ static int maker_of(const Strip *s, int buffer)
 	return made;
 }
 
-static bool find_makers(const Strip *s)
+static bool find_makers(const RegisterTile *s)
 {
 	vec_each (read, &s->info->reads)
 		if (maker_of(s, read->buffer) >= 0)
@@ -153,7 +153,7 @@ static bool find_makers(const Strip *s)
 	return false;
 }
 
-static void put_makers(const Strip *s)
+static void put_makers(const RegisterTile *s)
 {
 	Rules *r = s->r;
 	vec_each (read, &s->info->reads) {
@@ -170,11 +170,10 @@ static void put_makers(const Strip *s)
 	}
 }
 
-void rule_strip(Rules *r, int i)
+void rule_register_tile(Rules *r, int i)
 {
-	Strip s = {.r = r,
-	    .block = &r->program->blocks[i],
-	    .info = &r->blocks[i]};
+	RegisterTile s = {
+	    .r = r, .block = &r->program->blocks[i], .info = &r->blocks[i]};
 	const Block *b = s.block;
 	s.naxes = find_axes(b, s.info, s.axes);
 	if (!s.naxes || !rule_is_open(r, i) || b->reduce == REDUCE_NONE ||

@@ -1080,10 +1080,10 @@ static void put_long(Kernel *k)
 	put_combined(k, &p, nspatial);
 }
 
-void rule_across(Rules *r, int i)
+void rule_cross_thread_reduction(Rules *r, int i)
 {
 	Kernel k;
-	if (!r->machine->warp || !r->across || !find_kernel(r, i, &k))
+	if (!r->machine->warp || !r->cross_thread || !find_kernel(r, i, &k))
 		return;
 	if (is_long(&k) || !k.nrows)
 		put_long(&k);

@@ -24,7 +24,7 @@ static bool is_in_columns(const Rules *r, int block)
 {
 	const Block *b = &r->program->blocks[block];
 	int last = rule_longer_axis(b, b->nspatial);
-	int axis = rule_running_whole(r, block);
+	int axis = rule_scan_whole(r, block);
 	return axis >= 0 && last > axis &&
 	    b->axes[last].extent >= rule_lanes(r->machine, b->body->type);
 }
@@ -35,7 +35,7 @@ static void put_ring(Rules *r, int block, int row, const char *rows)
 	const Block *b = &r->program->blocks[block];
 	const RuleBlock *info = &r->blocks[block];
 	for (int i = 0; i < info->consumers.n; i++)
-		if (r->blocks[info->consumers.at[i]].beside != block)
+		if (r->blocks[info->consumers.at[i]].colocated_with != block)
 			return;
 	if (info->output)
 		return;
@@ -82,19 +82,19 @@ static void put_columns(Rules *r, int block)
 	    v.lanes);
 	rule_vectors(r, v.unrolled, v.lanes, lanes);
 	rule_put(r, "tail(%s, ? in {peel, mask})\n", b->name);
-	if (r->blocks[block].home != block)
+	if (r->blocks[block].host != block)
 		return;
 	rule_parallel(r, v.outer);
 	rule_add_place(r, block, v.outer, -1);
 }
 
-void rule_running(Rules *r, int block)
+void rule_scan(Rules *r, int block)
 {
 	if (!rule_is_open(r, block))
 		return;
 	if (rule_carries(r, block) >= 0)
 		put_carried(r, block);
-	else if (rule_is_running(r, block))
+	else if (rule_is_scan(r, block))
 		rule_lanes_in_space(r, block);
 	else if (is_in_columns(r, block))
 		put_columns(r, block);
