@@ -280,11 +280,11 @@ typedef struct {
 	char found[17];
 	char *text;
 	bool ambiguous;
-} Show;
+} LogShow;
 
 static bool show_match(Line *line, void *context)
 {
-	Show *show = context;
+	LogShow *show = context;
 	if (strncmp(line->id, show->id, strlen(show->id)))
 		return true;
 	if (show->text && strcmp(show->found, line->id)) {
@@ -364,7 +364,7 @@ static int log_show(
 {
 	int code = n ? EXIT_DONE : say_usage("log", "show needs an ID");
 	for (int k = 0; k < n; k++) {
-		Show show = {.id = ids[k]};
+		LogShow show = {.id = ids[k]};
 		for (int i = 0; i < stores->n && !show.ambiguous; i++) {
 			Error error;
 			Status status = store_each(stores->at[i], NULL,

@@ -30,9 +30,9 @@ typedef struct {
 	const char *what; /* "record 3f9a…" */
 	const char *result; /* "ok", "wrong", "slow", "not run here", … */
 	double recorded_s, measured_s; /* 0: not known */
-} Row;
+} ReplayRow;
 
-static void print_row(const Run *run, const Row *row)
+static void print_row(const Run *run, const ReplayRow *row)
 {
 	if (run->options->common.json) {
 		json_t *o = json_pack("{s:s,s:s,s:s?,s:s}", "name", row->label,
@@ -141,7 +141,7 @@ static Status run_here(Run *run, const Program *p, const Target *target,
 }
 
 static int replay_trace(Run *run, const Program *p, const Target *target,
-    const Trace *trace, Row row)
+    const Trace *trace, ReplayRow row)
 {
 	const char *label = row.label;
 	Error error = {0};
@@ -197,7 +197,7 @@ static int replay_line(
     Run *run, const Program *p, const char *label, const Line *line)
 {
 	Error error = {0};
-	Row row = {.label = label,
+	ReplayRow row = {.label = label,
 	    .target = line->target,
 	    .id = line->id,
 	    .what = arena_printf(run->arena, "record %s", line->id),
@@ -221,7 +221,7 @@ static int replay_given(Run *run, const ProgramVec *programs)
 	    KERNEL_NEST, &kernels);
 	for (int i = 0; i < kernels.n; i++) {
 		const Kernel *k = &kernels.at[i];
-		Row row = {.label = program_label(run->arena, k->program),
+		ReplayRow row = {.label = program_label(run->arena, k->program),
 		    .target = k->target->text,
 		    .what = v->kernel.trace ? "trace" : "schedule"};
 		code = exit_worse(code, replay_trace(run, k->program,

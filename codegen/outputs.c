@@ -28,7 +28,7 @@ typedef struct {
 	mode_t mode;
 	bool moved;	/* the new contents are in place */
 	bool exchanged; /* the old ones then have the temporary name */
-} Place;
+} PlacedFile;
 
 static Status fail(Error *error, const char *path, int code)
 {
@@ -72,10 +72,11 @@ static bool same_contents(const OutputFile *file, const char *path, size_t size)
 	return n == 0 && at == file->size;
 }
 
-static Status place_find(const OutputFile *file, Place *place, Error *error)
+static Status place_find(
+    const OutputFile *file, PlacedFile *place, Error *error)
 {
 	struct stat st;
-	*place = (Place){.kind = PLACE_STREAM};
+	*place = (PlacedFile){.kind = PLACE_STREAM};
 	if (!strcmp(file->path, "-"))
 		return STATUS_OK;
 	place->path = realpath(file->path, NULL);
@@ -103,7 +104,7 @@ static Status place_find(const OutputFile *file, Place *place, Error *error)
 }
 
 static Status write_temporary(
-    const OutputFile *file, Place *place, Error *error)
+    const OutputFile *file, PlacedFile *place, Error *error)
 {
 	static const char name[] = ".tunec-XXXXXX";
 	const char *slash = strrchr(place->path, '/');
@@ -126,7 +127,7 @@ static Status write_temporary(
 }
 
 static Status write_stream(
-    const OutputFile *file, const Place *place, Error *error)
+    const OutputFile *file, const PlacedFile *place, Error *error)
 {
 	int fd = place->path ? open(place->path, O_WRONLY | O_CLOEXEC) : 1;
 	if (fd < 0)
@@ -138,7 +139,7 @@ static Status write_stream(
 }
 
 static Status move_into_place(
-    const OutputFile *file, Place *place, Error *error)
+    const OutputFile *file, PlacedFile *place, Error *error)
 {
 	if (place->kind == PLACE_REPLACE)
 		place->exchanged = !renameat2(AT_FDCWD, place->temporary,
@@ -149,7 +150,7 @@ static Status move_into_place(
 	return STATUS_OK;
 }
 
-static void undo(Place *place)
+static void undo(PlacedFile *place)
 {
 	if (!place->moved)
 		return;
@@ -162,7 +163,7 @@ static void undo(Place *place)
 }
 
 static Status prepare(
-    const OutputFile *files, int n, Place *places, Error *error)
+    const OutputFile *files, int n, PlacedFile *places, Error *error)
 {
 	for (int i = 0; i < n; i++) {
 		FORWARD_IF_ERROR(place_find(&files[i], &places[i], error));
@@ -180,7 +181,7 @@ static Status prepare(
 }
 
 static Status commit(
-    const OutputFile *files, int n, Place *places, Error *error)
+    const OutputFile *files, int n, PlacedFile *places, Error *error)
 {
 	for (int i = 0; i < n; i++)
 		if (places[i].kind == PLACE_STREAM)
@@ -195,9 +196,9 @@ static Status commit(
 
 Status outputs_write(const OutputFile *files, int n, Error *error)
 {
-	Place *places = must_alloc((size_t)n * sizeof *places);
+	PlacedFile *places = must_alloc((size_t)n * sizeof *places);
 	for (int i = 0; i < n; i++)
-		places[i] = (Place){0};
+		places[i] = (PlacedFile){0};
 	Status status = prepare(files, n, places, error);
 	if (!status)
 		status = commit(files, n, places, error);

@@ -11,9 +11,9 @@ typedef struct {
 	ExprSet terms;
 	VEC(Handle) coefficient; /* of each; 0 where they cancel out */
 	Handle constant;
-} Sum;
+} AffineSum;
 
-static void sum_add(Sum *sum, const Expr *term, Handle coefficient)
+static void sum_add(AffineSum *sum, const Expr *term, Handle coefficient)
 {
 	if (expr_set_add(sum->arena, &sum->terms, term)) {
 		vec_push(sum->arena, &sum->coefficient, coefficient);
@@ -24,7 +24,7 @@ static void sum_add(Sum *sum, const Expr *term, Handle coefficient)
 	*c = tape_add(sum->tape, *c, coefficient);
 }
 
-static Affine sum_result(const Sum *sum)
+static Affine sum_result(const AffineSum *sum)
 {
 	int n = sum->terms.all.n;
 	Affine a = {sum->constant, 0, NEW_N(sum->arena, AffineTerm, n)};
@@ -37,7 +37,7 @@ static Affine sum_result(const Sum *sum)
 	return a;
 }
 
-static void sum_affine(Sum *sum, Affine a, Handle scale)
+static void sum_affine(AffineSum *sum, Affine a, Handle scale)
 {
 	Tape *tape = sum->tape;
 	sum->constant = tape_add(
@@ -49,7 +49,7 @@ static void sum_affine(Sum *sum, Affine a, Handle scale)
 
 /* Each side is taken apart once: the value of a loop that was split many times
  * is a product of a product of a product. */
-static void sum_product(Sum *sum, const Expr *e, Handle scale)
+static void sum_product(AffineSum *sum, const Expr *e, Handle scale)
 {
 	Affine a = affine_of(sum->arena, sum->tape, e->arg[0]);
 	Affine b = affine_of(sum->arena, sum->tape, e->arg[1]);
@@ -62,7 +62,7 @@ static void sum_product(Sum *sum, const Expr *e, Handle scale)
 }
 
 /* e // c and e % c: what c divides leaves the quotient. */
-static void sum_quotient(Sum *sum, const Expr *e, Handle scale)
+static void sum_quotient(AffineSum *sum, const Expr *e, Handle scale)
 {
 	Tape *tape = sum->tape;
 	Affine a = affine_of(sum->arena, tape, e->arg[0]);
@@ -89,7 +89,7 @@ static void sum_quotient(Sum *sum, const Expr *e, Handle scale)
 	    scale);
 }
 
-static void sum_expr(Sum *sum, const Expr *e, Handle scale)
+static void sum_expr(AffineSum *sum, const Expr *e, Handle scale)
 {
 	Tape *tape = sum->tape;
 	Handle c;
@@ -124,7 +124,7 @@ static void sum_expr(Sum *sum, const Expr *e, Handle scale)
 
 Affine affine_of(Arena *arena, Tape *tape, const Expr *e)
 {
-	Sum sum = {
+	AffineSum sum = {
 	    .arena = arena, .tape = tape, .constant = tape_const(tape, 0)};
 	sum_expr(&sum, e, tape_const(tape, 1));
 	return sum_result(&sum);

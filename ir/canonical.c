@@ -22,7 +22,7 @@
 /* Of one definition; the next one in Canonical.readers, -1 at the end. */
 typedef struct {
 	int definition, next;
-} Reader;
+} CanonicalReader;
 
 typedef struct {
 	Arena *arena;
@@ -32,7 +32,7 @@ typedef struct {
 	int *visited;    /* by definition: when first met from the outputs */
 	int nvisited;
 	VEC(int) stack; /* of definitions, while reads are collected */
-	VEC(Reader) readers;
+	VEC(CanonicalReader) readers;
 	int *first_reader; /* by definition: in readers, -1: none */
 	int *waits;	   /* by definition: for how many of its reads */
 	int *ready;	   /* those that wait for none, as a heap */
@@ -176,7 +176,7 @@ static void collect_reads(Canonical *c)
 		c->waits[d] = c->stack.n;
 		while (c->stack.n) {
 			int producer = c->stack.at[--c->stack.n];
-			Reader reader = {d, c->first_reader[producer]};
+			CanonicalReader reader = {d, c->first_reader[producer]};
 			c->first_reader[producer] = c->readers.n;
 			vec_push(c->arena, &c->readers, reader);
 		}

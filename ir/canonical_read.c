@@ -16,7 +16,7 @@
 typedef struct {
 	Buf inputs, compute, outputs;
 	Numerics numerics;
-} Parts;
+} CanonicalParts;
 
 static bool begins(const char *line, size_t size, const char *word)
 {
@@ -39,7 +39,7 @@ static void put_definition(Buf *out, const char *line, size_t size)
 	buf_putc(out, '\n');
 }
 
-static void put_line(Parts *p, const char *line, size_t size)
+static void put_line(CanonicalParts *p, const char *line, size_t size)
 {
 	const char *space = memchr(line, ' ', size);
 	if (!space)
@@ -63,7 +63,7 @@ static void put_line(Parts *p, const char *line, size_t size)
 static Source *file_of(Arena *arena, const char *op_text, Numerics *numerics)
 {
 	Source *source = NEW(arena, Source);
-	Parts p = {0};
+	CanonicalParts p = {0};
 	for (const char *line = op_text; *line;) {
 		size_t size = strcspn(line, "\n");
 		put_line(&p, line, size);

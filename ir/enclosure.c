@@ -20,14 +20,14 @@ typedef struct {
 	bool known; /* of an integer */
 	int64_t i;
 	Enclosure f; /* of a float */
-} Value;
+} EnclosedValue;
 
 typedef struct {
 	Arena *arena;
 	const Program *program;
 	void *const *inputs;
 	Computed computed;
-	VEC(Value) values; /* of those */
+	VEC(EnclosedValue) values; /* of those */
 	bool (*stop)(void *context);
 	void *context;
 	int asked, depth;
@@ -40,30 +40,31 @@ enum {
 				 what lies deeper may be anything */
 };
 
-static Value integer(int64_t i)
+static EnclosedValue integer(int64_t i)
 {
-	return (Value){.known = true, .i = i};
+	return (EnclosedValue){.known = true, .i = i};
 }
 
-static Value number(Enclosure f)
+static EnclosedValue number(Enclosure f)
 {
-	return (Value){.f = f};
+	return (EnclosedValue){.f = f};
 }
 
-static Value unknown(DType type)
+static EnclosedValue unknown(DType type)
 {
-	return dtype_is_float(type) ? number(enclosure_any()) : (Value){0};
+	return dtype_is_float(type) ? number(enclosure_any())
+				    : (EnclosedValue){0};
 }
 
-static Value either(DType type, Value a, Value b)
+static EnclosedValue either(DType type, EnclosedValue a, EnclosedValue b)
 {
 	if (dtype_is_float(type))
 		return number(enclosure_either(a.f, b.f));
 	return a.known && b.known && a.i == b.i ? a : unknown(type);
 }
 
-static Value value_at(Encloser *s, int buffer, int64_t at);
-static Value of_expr(Encloser *s, const Expr *e, const int64_t *axes);
+static EnclosedValue value_at(Encloser *s, int buffer, int64_t at);
+static EnclosedValue of_expr(Encloser *s, const Expr *e, const int64_t *axes);
 
 /* --- integers ---------------------------------------------------------------- */
 
@@ -103,7 +104,8 @@ static int64_t of_integers(Op op, DType type, int64_t a, int64_t b)
 	}
 }
 
-static Value of_known(const Expr *e, DType type, Value a, Value b, Value c)
+static EnclosedValue of_known(const Expr *e, DType type, EnclosedValue a,
+    EnclosedValue b, EnclosedValue c)
 {
 	if (!a.known || !b.known || !c.known)
 		return unknown(e->type);
@@ -115,12 +117,12 @@ static Value of_known(const Expr *e, DType type, Value a, Value b, Value c)
 
 /* --- expressions ------------------------------------------------------------- */
 
-static Value of_bools(bool yes, bool no)
+static EnclosedValue of_bools(bool yes, bool no)
 {
 	return yes != no ? integer(yes) : unknown(DT_BOOL);
 }
 
-static Value to_integer(DType type, Enclosure a)
+static EnclosedValue to_integer(DType type, Enclosure a)
 {
 	int64_t low = scalar_from_float(type, a.low);
 	if (a.nan || low != scalar_from_float(type, a.high))
@@ -132,7 +134,8 @@ static Value to_integer(DType type, Enclosure a)
 	return integer(low);
 }
 
-static Value converted(Encloser *s, DType to, DType from, Value a)
+static EnclosedValue converted(
+    Encloser *s, DType to, DType from, EnclosedValue a)
 {
 	bool is_float = dtype_is_float(from);
 	if (to == from)
@@ -150,12 +153,12 @@ static Value converted(Encloser *s, DType to, DType from, Value a)
 	return number(enclosure_rounded(a.f, rounding_of(s->program, to)));
 }
 
-static Value of_read(Encloser *s, const Expr *e, const int64_t *axes)
+static EnclosedValue of_read(Encloser *s, const Expr *e, const int64_t *axes)
 {
 	const Buffer *b = &s->program->buffers[e->id];
 	int64_t at = 0;
 	for (int d = 0; d < b->ndim; d++) {
-		Value index = of_expr(s, e->arg[d], axes);
+		EnclosedValue index = of_expr(s, e->arg[d], axes);
 		if (!index.known || index.i < 0 || index.i >= b->shape[d])
 			return unknown(b->type);
 		at = at * b->shape[d] + index.i;
@@ -163,9 +166,9 @@ static Value of_read(Encloser *s, const Expr *e, const int64_t *axes)
 	return value_at(s, e->id, at);
 }
 
-static Value of_if(Encloser *s, const Expr *e, const int64_t *axes)
+static EnclosedValue of_if(Encloser *s, const Expr *e, const int64_t *axes)
 {
-	Value condition = of_expr(s, e->arg[0], axes);
+	EnclosedValue condition = of_expr(s, e->arg[0], axes);
 	if (condition.known)
 		return of_expr(s, e->arg[condition.i ? 1 : 2], axes);
 	return either(
@@ -173,23 +176,24 @@ static Value of_if(Encloser *s, const Expr *e, const int64_t *axes)
 }
 
 /* A read may be in bounds only where the first condition lets it. */
-static Value of_logic(Encloser *s, const Expr *e, const int64_t *axes)
+static EnclosedValue of_logic(Encloser *s, const Expr *e, const int64_t *axes)
 {
 	bool decides = e->op == OP_OR;
-	Value a = of_expr(s, e->arg[0], axes);
+	EnclosedValue a = of_expr(s, e->arg[0], axes);
 	if (a.known && (a.i != 0) == decides)
 		return a;
-	Value b = of_expr(s, e->arg[1], axes);
+	EnclosedValue b = of_expr(s, e->arg[1], axes);
 	if (a.known || (b.known && (b.i != 0) == decides))
 		return b;
 	return unknown(DT_BOOL);
 }
 
-static Value of_operation(Encloser *s, const Expr *e, const int64_t *axes)
+static EnclosedValue of_operation(
+    Encloser *s, const Expr *e, const int64_t *axes)
 {
 	const Expr *first = expr_divides_u64(e);
 	first = first ? first : e->arg[0];
-	Value v[3] = {{0}};
+	EnclosedValue v[3] = {{0}};
 	v[0] = v[1] = v[2] = of_expr(s, first, axes);
 	for (int i = 1; i < e->narg; i++)
 		v[i] = of_expr(s, e->arg[i], axes);
@@ -203,7 +207,7 @@ static Value of_operation(Encloser *s, const Expr *e, const int64_t *axes)
 	return of_bools(yes, no);
 }
 
-static Value of_node(Encloser *s, const Expr *e, const int64_t *axes)
+static EnclosedValue of_node(Encloser *s, const Expr *e, const int64_t *axes)
 {
 	switch (e->op) {
 	case OP_INT: return integer(e->i);
@@ -220,12 +224,12 @@ static Value of_node(Encloser *s, const Expr *e, const int64_t *axes)
 	}
 }
 
-static Value of_expr(Encloser *s, const Expr *e, const int64_t *axes)
+static EnclosedValue of_expr(Encloser *s, const Expr *e, const int64_t *axes)
 {
 	if (s->depth == DEPTH_MOST)
 		return unknown(e->type);
 	s->depth++;
-	Value value = of_node(s, e, axes);
+	EnclosedValue value = of_node(s, e, axes);
 	s->depth--;
 	return value;
 }
@@ -235,10 +239,10 @@ static Value of_expr(Encloser *s, const Expr *e, const int64_t *axes)
 /* Of a sum: what rounding adds follows from the terms' sizes, whatever the order;
  * none where all partial sums are small multiples of 1/4. */
 typedef struct {
-	Value value;
+	EnclosedValue value;
 	double size, terms;
 	bool exact;
-} Reduction;
+} EnclosedReduction;
 
 static bool is_multiple(Enclosure a)
 {
@@ -246,7 +250,7 @@ static bool is_multiple(Enclosure a)
 }
 
 static void reduce_step(
-    Encloser *s, const Block *b, const int64_t *axes, Reduction *r)
+    Encloser *s, const Block *b, const int64_t *axes, EnclosedReduction *r)
 {
 	static const Op ops[] = {[REDUCE_SUM] = OP_ADD,
 	    [REDUCE_PROD] = OP_MUL,
@@ -254,7 +258,7 @@ static void reduce_step(
 	    [REDUCE_MIN] = OP_MIN};
 	DType type = b->body->type;
 	Rounding rounding = rounding_of(s->program, type);
-	Value x = of_expr(s, b->body, axes), *all = &r->value;
+	EnclosedValue x = of_expr(s, b->body, axes), *all = &r->value;
 	if (!dtype_is_float(type)) {
 		all->known &= x.known;
 		all->i = all->known
@@ -273,7 +277,7 @@ static void reduce_step(
 }
 
 static void reduce_from(
-    Encloser *s, const Block *b, int axis, int64_t *axes, Reduction *r)
+    Encloser *s, const Block *b, int axis, int64_t *axes, EnclosedReduction *r)
 {
 	if (axis == b->naxes) {
 		if (++s->asked % STOP_EVERY == 0)
@@ -286,11 +290,12 @@ static void reduce_from(
 		reduce_from(s, b, axis + 1, axes, r);
 }
 
-static Value of_reduction(Encloser *s, const Block *b, int64_t *axes)
+static EnclosedValue of_reduction(Encloser *s, const Block *b, int64_t *axes)
 {
 	DType type = b->body->type;
 	const Expr *identity = expr_identity(s->arena, b->reduce, type);
-	Reduction r = {.value = of_expr(s, identity, axes), .exact = true};
+	EnclosedReduction r = {
+	    .value = of_expr(s, identity, axes), .exact = true};
 	reduce_from(s, b, b->nspatial, axes, &r);
 	Rounding rounding = rounding_of(s->program, type);
 	if (!dtype_is_float(type) || b->reduce != REDUCE_SUM ||
@@ -301,7 +306,7 @@ static Value of_reduction(Encloser *s, const Block *b, int64_t *axes)
 
 /* --- elements ---------------------------------------------------------------- */
 
-static Value of_input(const Encloser *s, int buffer, int64_t at)
+static EnclosedValue of_input(const Encloser *s, int buffer, int64_t at)
 {
 	DType type = s->program->buffers[buffer].type;
 	if (dtype_is_float(type))
@@ -310,21 +315,21 @@ static Value of_input(const Encloser *s, int buffer, int64_t at)
 	return integer(scalar_load(type, s->inputs[buffer], at).i);
 }
 
-static Value of_block(Encloser *s, const Block *b, int64_t at)
+static EnclosedValue of_block(Encloser *s, const Block *b, int64_t at)
 {
 	int64_t *axes = must_alloc(sizeof *axes * ((size_t)b->naxes + 1));
 	for (int i = b->nspatial - 1; i >= 0; i--) {
 		axes[i] = at % b->axes[i].extent;
 		at /= b->axes[i].extent;
 	}
-	Value v = b->reduce == REDUCE_NONE ? of_expr(s, b->body, axes)
-					   : of_reduction(s, b, axes);
+	EnclosedValue v = b->reduce == REDUCE_NONE ? of_expr(s, b->body, axes)
+						   : of_reduction(s, b, axes);
 	free(axes);
 	return converted(
 	    s, s->program->buffers[b->buffer].type, b->body->type, v);
 }
 
-static Value value_at(Encloser *s, int buffer, int64_t at)
+static EnclosedValue value_at(Encloser *s, int buffer, int64_t at)
 {
 	if (buffer < s->program->ninputs)
 		return of_input(s, buffer, at);
@@ -336,7 +341,7 @@ static Value value_at(Encloser *s, int buffer, int64_t at)
 	if (s->stopped)
 		return unknown(s->program->buffers[buffer].type);
 	const Block *b = &s->program->blocks[s->program->buffers[buffer].block];
-	Value value = of_block(s, b, at);
+	EnclosedValue value = of_block(s, b, at);
 	computed_add(&s->computed, buffer, at);
 	vec_push(s->arena, &s->values, value);
 	return value;
@@ -351,7 +356,7 @@ bool enclosure_point(const Program *program, void *const *inputs, int buffer,
 	    .stop = stop,
 	    .context = context};
 	DType type = program->buffers[buffer].type;
-	Value v = value_at(&s, buffer, at);
+	EnclosedValue v = value_at(&s, buffer, at);
 	*out = dtype_is_float(type) ? v.f
 	    : v.known		    ? enclosure_of(scalar_int_f64(type, v.i))
 				    : enclosure_any();

@@ -11,12 +11,12 @@
 
 typedef enum {
 	I_END,
-	I_LOOP,        /* ++d < b ? to the first instruction : end */
-	I_JUMP,        /* by c */
+	I_LOOP,	       /* ++d < b ? to the first instruction : end */
+	I_JUMP,	       /* by c */
 	I_JUMP_UNLESS, /* by c, if a is 0 */
 	I_MOVE,
 	I_SELECT, /* d = a ? b : c */
-	I_READ,   /* d = access b */
+	I_READ,	  /* d = access b */
 	I_CONVERT,
 	I_MATH_F32,
 	I_MATH_F64,
@@ -43,7 +43,7 @@ typedef enum {
 	I_LE = I_LT + 4,
 	I_EQ = I_LE + 4,
 	I_NE = I_EQ + 4
-} Code;
+} InterpCode;
 
 typedef struct {
 	uint16_t code;
@@ -62,13 +62,13 @@ typedef struct {
 	const void *data; /* NULL: recomputed, element by element */
 	int n;
 	AccessDim *dims;
-} Access;
+} InterpAccess;
 
 typedef struct {
 	int slot;
 	Instr instr; /* that computes it */
-} Known;
-typedef VEC(Known) KnownVec;
+} KnownInstr;
+typedef VEC(KnownInstr) KnownVec;
 
 typedef VEC(Instr) InstrVec;
 
@@ -82,7 +82,7 @@ typedef struct {
 	VEC(Scalar) slots;
 	VEC(int) slot_level;
 	VEC(int) constants; /* slots */
-	VEC(Access) accesses;
+	VEC(InterpAccess) accesses;
 	Level *levels; /* 0: on entry; a + 1: when axis a has moved */
 	Instr **code;
 	int result;    /* slot */
@@ -173,7 +173,7 @@ static int emit_pure(Interp *in, Compiled *c, Instr instr)
 	int level = max_level(c, &instr);
 	instr.d = slot = new_slot(in, c, level);
 	vec_push(in->arena, &c->levels[level].pure, instr);
-	vec_push(in->arena, &c->pure_known, (Known){slot, instr});
+	vec_push(in->arena, &c->pure_known, (KnownInstr){slot, instr});
 	return slot;
 }
 
@@ -186,7 +186,7 @@ static int emit_main(
 	instr.d = slot = new_slot(in, c, level);
 	vec_push(
 	    in->arena, stream ? stream : &c->levels[level].main, instr);
-	vec_push(in->arena, &c->main_known, (Known){slot, instr});
+	vec_push(in->arena, &c->main_known, (KnownInstr){slot, instr});
 	return slot;
 }
 
@@ -276,7 +276,7 @@ static int simple_code(Op op, DType t)
 
 static int compile(Interp *in, Compiled *c, Stream stream, const Expr *e);
 
-static bool same_access(const Access *a, const Access *b)
+static bool same_access(const InterpAccess *a, const InterpAccess *b)
 {
 	if (a->buffer != b->buffer)
 		return false;
@@ -286,7 +286,7 @@ static bool same_access(const Access *a, const Access *b)
 	return true;
 }
 
-static int known_access(const Compiled *c, const Access *access)
+static int known_access(const Compiled *c, const InterpAccess *access)
 {
 	const KnownVec *known = &c->main_known;
 	for (int i = known->n - 1; i >= 0 && i >= known->n - KNOWN_WINDOW; i--)
@@ -302,7 +302,7 @@ static int compile_read(Interp *in, Compiled *c, Stream stream, const Expr *e)
 	int64_t stride = 1;
 	int level = 0;
 	assert(e->narg == buffer->ndim);
-	Access access = {e->id, buffer->type,
+	InterpAccess access = {e->id, buffer->type,
 	    e->id < in->ndata ? in->data[e->id] : NULL, e->narg,
 	    NEW_N(in->arena, AccessDim, e->narg)};
 	for (int i = e->narg - 1; i >= 0; i--) {
@@ -510,7 +510,7 @@ static Compiled *compile_block(Interp *in, const Block *block)
 static Scalar point(Interp *in, int buffer, int64_t at);
 
 static Scalar read_element(
-    Interp *in, const Access *access, const Scalar *slots)
+    Interp *in, const InterpAccess *access, const Scalar *slots)
 {
 	int64_t at = 0;
 	for (int i = 0; i < access->n; i++) {

@@ -59,11 +59,11 @@ static int compare_ranked(const void *a, const void *b)
 typedef struct {
 	Cutting *c;
 	int block;
-} Reader;
+} PartReader;
 
 static bool mark_crossing(Expr *e, void *context)
 {
-	const Reader *r = context;
+	const PartReader *r = context;
 	Cutting *c = r->c;
 	const Program *p = c->whole;
 	if (e->op != OP_READ)
@@ -93,7 +93,7 @@ static void look_at_whole(Cutting *c)
 		    program_rank(p, p->blocks[i].definition), i};
 	}
 	for (int i = 0; i < p->nblocks; i++) {
-		Reader reader = {c, i};
+		PartReader reader = {c, i};
 		expr_walk(p->blocks[i].body, mark_crossing, &reader);
 	}
 	qsort(c->blocks, (size_t)p->nblocks, sizeof *c->blocks,

@@ -52,11 +52,11 @@ typedef struct {
 typedef struct {
 	Cut *cut;
 	int block;
-} Visit;
+} CutVisit;
 
 static bool add_source(Expr *e, void *context)
 {
-	const Visit *v = context;
+	const CutVisit *v = context;
 	Cut *c = v->cut;
 	if (e->op != OP_READ)
 		return true;
@@ -502,7 +502,7 @@ static Cut *cut_program(Arena *arena, const Program *program, const bool *apart)
 	    .product = NEW_N(arena, int, n)};
 	rank_blocks(c);
 	for (int i = 0; i < program->nblocks; i++) {
-		Visit v = {c, i};
+		CutVisit v = {c, i};
 		expr_walk(program->blocks[i].body, add_source, &v);
 	}
 	if (program->schedule_text) { /* templates are for the whole */

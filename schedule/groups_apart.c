@@ -111,12 +111,12 @@ typedef struct {
 	const Program *program;
 	bool *first; /* by block: it stands in front of the cut */
 	bool reads, fits;
-} Reach;
+} CutReach;
 
 /* What a block in front is made of stands there, too. */
 static bool add_source(Expr *e, void *context)
 {
-	const Reach *r = context;
+	const CutReach *r = context;
 	int from = e->op == OP_READ ? r->program->buffers[e->id].block : NONE;
 	if (from >= 0)
 		r->first[from] = true;
@@ -126,7 +126,7 @@ static bool add_source(Expr *e, void *context)
 /* Does it read what stands in front, each index an axis of its own? */
 static bool check_read(Expr *e, void *context)
 {
-	Reach *r = context;
+	CutReach *r = context;
 	int from = e->op == OP_READ ? r->program->buffers[e->id].block : NONE;
 	if (from < 0)
 		return true;
@@ -144,7 +144,7 @@ static bool check_read(Expr *e, void *context)
 static bool cut_behind(const Program *p, int reduction, bool *first)
 {
 	bool all = true;
-	Reach r = {.program = p, .first = first};
+	CutReach r = {.program = p, .first = first};
 	memset(first, 0, sizeof *first * (size_t)p->nblocks);
 	first[reduction] = true;
 	for (int i = reduction; i >= 0; i--)

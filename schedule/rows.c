@@ -94,9 +94,9 @@ typedef struct {
 			with; -1; NULL: not known yet */
 	int reader;  /* whose reads are looked at */
 	bool again, fits, found;
-} Walk;
+} RowsWalk;
 
-static bool is_output(const Walk *w, int block)
+static bool is_output(const RowsWalk *w, int block)
 {
 	const Program *p = w->program;
 	return p->buffers[p->blocks[block].buffer].role == BUFFER_OUTPUT;
@@ -105,7 +105,7 @@ static bool is_output(const Walk *w, int block)
 /* One element of what is read for each of the reader, at its own place. */
 static bool find_ending(Expr *e, void *context)
 {
-	Walk *w = context;
+	RowsWalk *w = context;
 	const Program *p = w->program;
 	const Block *reader = &p->blocks[w->reader];
 	int from = e->op == OP_READ ? p->buffers[e->id].block : -1;
@@ -128,7 +128,7 @@ static bool find_ending(Expr *e, void *context)
 }
 
 /* The product, and what ends it element by element. */
-static void find_endings(Walk *w)
+static void find_endings(RowsWalk *w)
 {
 	const Program *p = w->program;
 	const Block *to = &p->blocks[w->to];
@@ -151,13 +151,13 @@ static void find_endings(Walk *w)
 
 static bool find_between(Expr *e, void *context)
 {
-	Walk *w = context;
+	RowsWalk *w = context;
 	int from = e->op == OP_READ ? w->program->buffers[e->id].block : -1;
 	w->found |= from >= 0 && w->role[from] == BETWEEN;
 	return true;
 }
 
-static bool depends(Walk *w, int block)
+static bool depends(RowsWalk *w, int block)
 {
 	w->found = false;
 	expr_walk(w->program->blocks[block].body, find_between, w);
@@ -165,7 +165,7 @@ static bool depends(Walk *w, int block)
 }
 
 /* All that depends on `from`, up to the product; false: it does not lead there. */
-static bool find_all_between(Walk *w)
+static bool find_all_between(RowsWalk *w)
 {
 	const Program *p = w->program;
 	int n = 0, reductions = 0;
@@ -183,7 +183,7 @@ static bool find_all_between(Walk *w)
 }
 
 /* Does anything else depend on it? */
-static bool used_elsewhere(Walk *w)
+static bool used_elsewhere(RowsWalk *w)
 {
 	for (int i = w->to + 1; i < w->program->nblocks; i++)
 		if (w->role[i] != ENDING && depends(w, i))
@@ -194,7 +194,7 @@ static bool used_elsewhere(Walk *w)
 /* The axes of what is read go with those that its readers' go with. */
 static bool add_moves(Expr *e, void *context)
 {
-	Walk *w = context;
+	RowsWalk *w = context;
 	const Program *p = w->program;
 	int from = e->op == OP_READ ? p->buffers[e->id].block : -1;
 	if (from < 0 || w->role[from] != BETWEEN)
@@ -215,7 +215,7 @@ static bool add_moves(Expr *e, void *context)
 	return true;
 }
 
-static bool goes_with(const Walk *w, int block, int axis)
+static bool goes_with(const RowsWalk *w, int block, int axis)
 {
 	const Block *b = &w->program->blocks[block];
 	for (int a = 0; a < b->nspatial; a++)
@@ -226,7 +226,7 @@ static bool goes_with(const Walk *w, int block, int axis)
 	return false;
 }
 
-static bool is_row(const Walk *w, int axis)
+static bool is_row(const RowsWalk *w, int axis)
 {
 	for (int i = 0; i < w->program->nblocks; i++)
 		if (w->role[i] != OUTSIDE && !goes_with(w, i, axis))
@@ -234,7 +234,7 @@ static bool is_row(const Walk *w, int axis)
 	return true;
 }
 
-static bool worth_it(const Walk *w, const bool *rows)
+static bool worth_it(const RowsWalk *w, const bool *rows)
 {
 	const Program *p = w->program;
 	const Block *from = &p->blocks[w->from], *to = &p->blocks[w->to];
@@ -251,7 +251,7 @@ static Rows *found_between(
     Arena *arena, const Program *program, int from, int to)
 {
 	size_t n = (size_t)program->nblocks;
-	Walk w = {.arena = arena,
+	RowsWalk w = {.arena = arena,
 	    .program = program,
 	    .from = from,
 	    .to = to,

@@ -18,7 +18,7 @@ typedef struct {
 	EmitC *e;
 	bool *live; /* by temporary */
 	bool changed;
-} Live;
+} LiveTemps;
 
 typedef void Visit(EmitC *e, const LowNode *n);
 
@@ -126,7 +126,7 @@ static void count_raw(EmitC *e, const LowNode *n)
 
 static void mark_live(void *context, int temp, const LowNode *n, int arg)
 {
-	Live *p = context;
+	LiveTemps *p = context;
 	(void)n;
 	(void)arg;
 	p->changed |= !p->live[temp];
@@ -134,7 +134,7 @@ static void mark_live(void *context, int temp, const LowNode *n, int arg)
 }
 
 /* Backwards, since what is read was mostly assigned before it. */
-static void live_body(Live *p, const LowBody *body)
+static void live_body(LiveTemps *p, const LowBody *body)
 {
 	for (int i = body->n - 1; i >= 0; i--) {
 		const LowNode *n = body->at[i];
@@ -147,7 +147,8 @@ static void live_body(Live *p, const LowBody *body)
 
 static void find_live(EmitC *e)
 {
-	Live p = {.e = e, .live = NEW_N(e->arena, bool, e->f->temps.n + 1),
+	LiveTemps p = {.e = e,
+	    .live = NEW_N(e->arena, bool, e->f->temps.n + 1),
 	    .changed = true};
 	while (p.changed) {
 		p.changed = false;
@@ -179,9 +180,9 @@ typedef struct {
 	EmitC *e;
 	Later *later; /* by temporary */
 	VEC(const LowBody *) open;
-} Uses;
+} TempUses;
 
-static bool is_open(const Uses *u, const LowBody *body)
+static bool is_open(const TempUses *u, const LowBody *body)
 {
 	for (int i = u->open.n - 1; i >= 0; i--)
 		if (u->open.at[i] == body)
@@ -189,7 +190,7 @@ static bool is_open(const Uses *u, const LowBody *body)
 	return false;
 }
 
-static void use_later(Uses *u, int temp, const LowNode *assigns)
+static void use_later(TempUses *u, int temp, const LowNode *assigns)
 {
 	Later *l = &u->later[temp];
 	EmitTemp *t = &u->e->plan[temp];
@@ -215,7 +216,7 @@ static void read_later(void *context, int temp, const LowNode *n, int arg)
 	use_later(context, temp, NULL);
 }
 
-static void uses_body(Uses *u, const LowBody *body)
+static void uses_body(TempUses *u, const LowBody *body)
 {
 	vec_push(u->e->arena, &u->open, body);
 	for (int i = 0; i < body->n; i++) {
@@ -233,7 +234,7 @@ static void uses_body(Uses *u, const LowBody *body)
 
 static void find_restarts(EmitC *e)
 {
-	Uses u = {.e = e, .later = NEW_N(e->arena, Later, e->f->temps.n)};
+	TempUses u = {.e = e, .later = NEW_N(e->arena, Later, e->f->temps.n)};
 	uses_body(&u, &e->f->body);
 	for (int i = 0; i < e->f->temps.n; i++) {
 		e->plan[i].restarts = u.later[i].body && !u.later[i].fails;

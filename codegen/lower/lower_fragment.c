@@ -112,12 +112,12 @@ bool fragment_counts(Lower *l, int stage)
 
 typedef struct {
 	bool *axes;
-} Uses;
+} AxisUses;
 
 static bool note_axis(Expr *e, void *context)
 {
 	if (e->op == OP_AXIS)
-		((Uses *)context)->axes[e->id] = true;
+		((AxisUses *)context)->axes[e->id] = true;
 	return true;
 }
 
@@ -127,7 +127,7 @@ static bool moves_apart(const Unit *u, const Expr *read, int own, int other)
 {
 	int naxes = u->l->nest->stages.at[u->stage].naxes;
 	for (int d = 0; d < read->narg; d++) {
-		Uses uses = {NEW_N(u->l->arena, bool, naxes)};
+		AxisUses uses = {NEW_N(u->l->arena, bool, naxes)};
 		expr_walk(read->arg[d], note_axis, &uses);
 		if (uses.axes[axis_of(u, other)] ||
 		    (uses.axes[axis_of(u, own)] &&
@@ -171,9 +171,9 @@ typedef struct {
 	int64_t column;    /* of b: to the next one */
 	int64_t steps[64]; /* to each step */
 	int64_t member;    /* to the step that the next t has */
-} Operand;
+} FragmentOperand;
 
-static bool find_steps(const Unit *u, const Expr *read, Operand *o)
+static bool find_steps(const Unit *u, const Expr *read, FragmentOperand *o)
 {
 	int word = fragment_word(u->in);
 	for (int k = 0; k < u->in->terms; k++)
@@ -190,9 +190,9 @@ static bool find_steps(const Unit *u, const Expr *read, Operand *o)
 	return true;
 }
 
-static bool find_rows(const Unit *u, const Expr *read, Operand *o)
+static bool find_rows(const Unit *u, const Expr *read, FragmentOperand *o)
 {
-	*o = (Operand){.read = read, .buffer = read->id};
+	*o = (FragmentOperand){.read = read, .buffer = read->id};
 	o->first = address_at(u, read, u->row, 0, 0);
 	return moves_apart(u, read, u->row, u->column) &&
 	    distance(u, o->first, address_at(u, read, u->row, 1, 0),
@@ -201,11 +201,12 @@ static bool find_rows(const Unit *u, const Expr *read, Operand *o)
 }
 
 /* Column n is column n % 2 of thread n / 2. */
-static bool find_columns(const Unit *u, const Expr *read, Operand *o)
+static bool find_columns(const Unit *u, const Expr *read, FragmentOperand *o)
 {
 	Lower *l = u->l;
 	bool equal = moves_apart(u, read, u->column, u->row);
-	*o = (Operand){.read = read, .columns = true, .buffer = read->id};
+	*o = (FragmentOperand){
+	    .read = read, .columns = true, .buffer = read->id};
 	Binding was = bind_var(l, u->x, (Binding){true, index_const(0)});
 	o->first = address_at(u, read, u->column, 0, 0);
 	equal = equal && find_steps(u, read, o);
@@ -246,7 +247,8 @@ static bool is_row(const Unit *u, int64_t elements)
 
 /* From a row (column) of eight to the next, equal for all; and where they
  * begin. */
-static bool find_row(const Unit *u, const Operand *o, Index *first, int64_t *row)
+static bool find_row(
+    const Unit *u, const FragmentOperand *o, Index *first, int64_t *row)
 {
 	Lower *l = u->l;
 	bool equal = true;
@@ -269,7 +271,7 @@ static bool find_row(const Unit *u, const Operand *o, Index *first, int64_t *row
 }
 
 /* Are the steps of each matrix equally far apart? */
-static bool steps_apart(const Unit *u, const Operand *o, int64_t apart)
+static bool steps_apart(const Unit *u, const FragmentOperand *o, int64_t apart)
 {
 	int n = LOW_MATRIX_ROW / dtype_bytes(u->in->a);
 	for (int k = 0; k < u->in->terms; k++)
@@ -278,7 +280,7 @@ static bool steps_apart(const Unit *u, const Operand *o, int64_t apart)
 	return true;
 }
 
-static bool find_matrices(const Unit *u, const Operand *o, Matrices *m)
+static bool find_matrices(const Unit *u, const FragmentOperand *o, Matrices *m)
 {
 	int word = fragment_word(u->in), n = MEMBERS * word;
 	int64_t own, step = o->steps[1];
@@ -304,8 +306,8 @@ static int64_t iteration_of(const Unit *u, int loop)
 }
 
 /* Of the iterations of a loop from a multiple of `n` on, all of which count. */
-static bool all_lie_apart(const Unit *u, const Operand *o, int loop,
-    int64_t n, int64_t apart)
+static bool all_lie_apart(
+    const Unit *u, const FragmentOperand *o, int loop, int64_t n, int64_t apart)
 {
 	Lower *l = u->l;
 	int64_t now = iteration_of(u, loop), from = now - now % n;
@@ -327,7 +329,7 @@ static bool all_lie_apart(const Unit *u, const Operand *o, int loop,
 
 /* Fragments of the loop's next iterations as well, as far as digits are left. */
 static void add_neighbours(
-    const Unit *u, const Operand *o, int loop, Matrices *m)
+    const Unit *u, const FragmentOperand *o, int loop, Matrices *m)
 {
 	Lower *l = u->l;
 	int64_t now = iteration_of(u, loop), apart, n = 1;
@@ -350,7 +352,8 @@ static void add_neighbours(
 }
 
 /* Loops around the fragment's that are repeated as code, and move the operand. */
-static void find_neighbours(const Unit *u, const Operand *o, Matrices *m)
+static void find_neighbours(
+    const Unit *u, const FragmentOperand *o, Matrices *m)
 {
 	const Nest *nest = u->l->nest;
 	const Stage *s = &nest->stages.at[u->stage];
@@ -390,7 +393,7 @@ static int part_of(const Unit *u, int all, int first, int lanes)
 }
 
 /* -1: the operand does not lie so. */
-static int by_rows(const Unit *u, const Operand *o)
+static int by_rows(const Unit *u, const FragmentOperand *o)
 {
 	Lower *l = u->l;
 	const NestBuffer *b = &l->nest->buffers.at[o->buffer];
@@ -453,7 +456,7 @@ static int joined(const Unit *u, DType type, const int *words, int n, int lanes)
 }
 
 /* `n` elements from steps[0] on, which may lie apart. */
-static int word_of(const Unit *u, const Operand *o, Index at, int step)
+static int word_of(const Unit *u, const FragmentOperand *o, Index at, int step)
 {
 	Lower *l = u->l;
 	DType type = l->nest->buffers.at[o->buffer].type;
@@ -478,7 +481,7 @@ static Index moved(const Unit *u, Index at, int thread, int64_t by)
 	return index_add(u->l, at, u->l->vars[thread].value, by);
 }
 
-static int rows_of(const Unit *u, const Operand *o)
+static int rows_of(const Unit *u, const FragmentOperand *o)
 {
 	int words[8], word = fragment_word(u->in);
 	int n = fragment_lanes(u->in, false) / word;
@@ -492,7 +495,7 @@ static int rows_of(const Unit *u, const Operand *o)
 	return joined(u, u->in->a, words, n, word);
 }
 
-static int columns_of(const Unit *u, const Operand *o)
+static int columns_of(const Unit *u, const FragmentOperand *o)
 {
 	int words[4], word = fragment_word(u->in);
 	int n = fragment_lanes(u->in, true) / word;
@@ -505,7 +508,7 @@ static int columns_of(const Unit *u, const Operand *o)
 }
 
 /* What a thread has of a or b. */
-static int loaded(const Unit *u, const Operand *o)
+static int loaded(const Unit *u, const FragmentOperand *o)
 {
 	int all = by_rows(u, o);
 	if (all < 0)
@@ -562,7 +565,7 @@ bool fragment_step(Lower *l, int stage)
 	Unit u = {.l = l,
 	    .in = intrinsic_at(s->intrinsic),
 	    .stage = stage};
-	Operand a, b;
+	FragmentOperand a, b;
 	const Expr *x = fragment_read(s->body, 0);
 	const Expr *y = fragment_read(s->body, 1);
 	int outer = l->stage;

@@ -42,9 +42,9 @@ static bool refuse(const Cut *c, const char *what)
 typedef struct {
 	LowLaunch *launch;
 	bool *used; /* by buffer: counted already */
-} Count;
+} LaunchCount;
 
-static void count_shared(Count *c, int buffer)
+static void count_shared(LaunchCount *c, int buffer)
 {
 	const LowBuffer *b = &c->launch->function->buffers.at[buffer];
 	if (b->kind != LOWBUF_SHARED || c->used[buffer])
@@ -54,7 +54,7 @@ static void count_shared(Count *c, int buffer)
 }
 
 /* Those of one alignment. */
-static void lay_out_aligned(Count *c, int align)
+static void lay_out_aligned(LaunchCount *c, int align)
 {
 	LowLaunch *launch = c->launch;
 	for (int i = 0; i < launch->function->buffers.n; i++) {
@@ -72,7 +72,7 @@ static void lay_out_aligned(Count *c, int align)
  * gives, all of it at once, and buffers lie in it one behind the other, those with
  * the largest alignment first.  A buffer that blocks share is of one launch, as its
  * place is. */
-static void lay_out_shared(Count *c, const Machine *m)
+static void lay_out_shared(LaunchCount *c, const Machine *m)
 {
 	LowLaunch *launch = c->launch;
 	if (!m->block_shared || launch->shared_bytes <= m->block_shared)
@@ -83,7 +83,7 @@ static void lay_out_shared(Count *c, const Machine *m)
 }
 
 /* A GPU has loads of 16 bytes and less. */
-static void count_vector(Count *c, const LowNode *n)
+static void count_vector(LaunchCount *c, const LowNode *n)
 {
 	const LowFunction *f = c->launch->function;
 	const LowBuffer *b = &f->buffers.at[n->op == LOW_COPY_ASYNC
@@ -100,7 +100,7 @@ static void count_vector(Count *c, const LowNode *n)
 		c->launch->aligned = bytes;
 }
 
-static void count_body(Count *c, const LowBody *body)
+static void count_body(LaunchCount *c, const LowBody *body)
 {
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *n = body->at[i];
@@ -216,7 +216,7 @@ static bool add_launch(Cut *c, const LowBody *body)
 	LowLaunch launch = {
 	    .function = f, .grid = {count_groups(c, body), 1, 1},
 	    .block = {1, 1, 1}};
-	Count count = {&launch, NEW_N(arena, bool, f->buffers.n + 1)};
+	LaunchCount count = {&launch, NEW_N(arena, bool, f->buffers.n + 1)};
 	count_body(&count, &f->body);
 	lay_out_shared(&count, c->machine);
 	vec_push(arena, &c->l->launches, launch);

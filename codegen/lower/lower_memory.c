@@ -86,9 +86,9 @@ static Index forced_inside(Lower *l, int buffer, Index address)
 typedef struct {
 	int64_t at, step;
 	int lanes;
-} Place;
+} VectorPlace;
 
-static int find_element(const Lower *l, int buffer, Place p)
+static int find_element(const Lower *l, int buffer, VectorPlace p)
 {
 	const ElementVec *list = &l->registers[buffer];
 	for (int i = 0; i < list->n; i++)
@@ -109,7 +109,7 @@ static Index own_part(Lower *l, Index address)
 	return address;
 }
 
-static bool is_place(Lower *l, Index address, Place *p)
+static bool is_place(Lower *l, Index address, VectorPlace *p)
 {
 	p->step = index_lane(address);
 	p->lanes = p->step ? l->lanes : 1;
@@ -120,7 +120,7 @@ static bool is_place(Lower *l, Index address, Place *p)
 /* acc_1_3: where it lies along what the buffer has more than one of; lanes are
  * one. */
 static const char *element_name(
-    const Lower *l, const NestBuffer *b, const Place *place)
+    const Lower *l, const NestBuffer *b, const VectorPlace *place)
 {
 	const Tape *tape = l->nest->tape;
 	const char *name = b->name;
@@ -141,7 +141,7 @@ static const char *element_name(
 int register_temp(Lower *l, int buffer, Index address)
 {
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
-	Place p;
+	VectorPlace p;
 	assert(b->scope == SCOPE_REG);
 	if (!is_place(l, address, &p)) {
 		lower_fail(l, "%s: an index of a buffer in registers is not "
@@ -183,7 +183,7 @@ static Value lane_of_vector(Lower *l, int buffer, int64_t at)
 
 static int one_register(Lower *l, int buffer, int64_t at)
 {
-	int temp = find_element(l, buffer, (Place){at, 0, 1});
+	int temp = find_element(l, buffer, (VectorPlace){at, 0, 1});
 	return temp >= 0 ? temp
 			 : value_scalar(l, lane_of_vector(l, buffer, at));
 }
@@ -191,7 +191,7 @@ static int one_register(Lower *l, int buffer, int64_t at)
 static Value register_load(Lower *l, int buffer, Index address)
 {
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
-	Place p;
+	VectorPlace p;
 	if (!is_place(l, address, &p))
 		return value_temp(
 		    b->type, 1, register_temp(l, buffer, address));

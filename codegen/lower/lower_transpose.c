@@ -293,33 +293,35 @@ typedef struct {
 	int temp; /* -1: no such term */
 	int64_t times, more;
 	bool known;
-} Count;
+} StoredCount;
 
 /* Of how many lanes a scatter stores. */
-static Count lanes_on(const Lower *l, const Masks *m, const LowNode *scatter)
+static StoredCount lanes_on(
+    const Lower *l, const Masks *m, const LowNode *scatter)
 {
 	int mask = scatter->arg[2];
 	if (mask < 0)
-		return (Count){-1, 0, lanes_of(l->f, scatter), true};
+		return (StoredCount){-1, 0, lanes_of(l->f, scatter), true};
 	int count = m->times[mask] == 1 ? m->count[mask] : -1;
 	if (count < 0 || m->times[count] > 1)
-		return (Count){.known = false};
-	return m->constant[count] < 0 ? (Count){count, 1, 0, true}
-				      : (Count){-1, 0, m->constant[count], true};
+		return (StoredCount){.known = false};
+	return m->constant[count] < 0
+	    ? (StoredCount){count, 1, 0, true}
+	    : (StoredCount){-1, 0, m->constant[count], true};
 }
 
 /* Of `n` scatters of rows that lie side by side; unknown where it is others than
  * the first elements. */
-static Count elements_on(
+static StoredCount elements_on(
     const Lower *l, const Masks *m, LowNode *const *scatters, int n)
 {
-	Count first = lanes_on(l, m, scatters[0]), sum = first;
+	StoredCount first = lanes_on(l, m, scatters[0]), sum = first;
 	int64_t last = first.more;
 	for (int i = 1; i < n; i++) {
-		Count on = lanes_on(l, m, scatters[i]);
+		StoredCount on = lanes_on(l, m, scatters[i]);
 		if (on.temp != first.temp || on.more > last ||
 		    on.more < first.more - 1 || !on.known)
-			return (Count){.known = false};
+			return (StoredCount){.known = false};
 		last = on.more;
 		sum.times += on.times;
 		sum.more += on.more;
@@ -336,7 +338,7 @@ static int number(Lower *l, LowBody *to, int64_t i)
 
 /* The lanes, of elements from `at` on, that are among those. */
 static int lanes_among(
-    Lower *l, LowBody *to, const Count *on, int lanes, int64_t at)
+    Lower *l, LowBody *to, const StoredCount *on, int lanes, int64_t at)
 {
 	int count = number(l, to, on->more - at);
 	int mask = low_temp(l->arena, l->f, DT_BOOL, lanes, "lanes");
@@ -354,7 +356,7 @@ static int lanes_among(
 
 /* Stores what of the vector is among those elements. */
 static void store_first(Lower *l, LowBody *to, const LowNode *first, int temp,
-    int64_t at, const Count *on)
+    int64_t at, const StoredCount *on)
 {
 	int lanes = l->f->temps.at[temp].lanes, mask = -1;
 	if (on->temp < 0 && on->more <= at)
@@ -461,7 +463,7 @@ static DType word_type(DType type, int n)
 
 /* Stores a vector of words, each `n` elements, in pieces that fill a vector. */
 static void store_words(Lower *l, LowBody *to, const LowNode *first, int word,
-    int n, int64_t at, const Count *on)
+    int n, int64_t at, const StoredCount *on)
 {
 	const LowTemp t = l->f->temps.at[word];
 	DType type = l->f->temps.at[first->arg[0]].type;
@@ -486,7 +488,7 @@ static void store_words(Lower *l, LowBody *to, const LowNode *first, int word,
  *
  *     u8 a0 a1 …, u8 b0 b1 …, of i16     (a0 & 255) | b0 << 8 … */
 static bool store_joined(Lower *l, LowBody *to, const LowDefs *defs,
-    LowNode *const *scatters, int n, const Count *on)
+    LowNode *const *scatters, int n, const StoredCount *on)
 {
 	const LowNode *first = scatters[0];
 	DType type = l->f->temps.at[first->arg[0]].type;
@@ -514,7 +516,7 @@ static bool store_joined(Lower *l, LowBody *to, const LowDefs *defs,
 
 /* Stores what `n` scatters of rows that lie side by side would. */
 static void store_zipped(Lower *l, LowBody *to, const LowDefs *defs,
-    LowNode *const *scatters, int n, const Count *on)
+    LowNode *const *scatters, int n, const StoredCount *on)
 {
 	int lanes = lanes_of(l->f, scatters[0]);
 	Blocks v[ROWS_MAX];
@@ -544,9 +546,9 @@ typedef struct {
 	LowNode *scatters[ROWS_MAX]; /* by address */
 	int last;		     /* position where they are stored */
 	bool zipped;		     /* rows lie side by side */
-	Count on;		     /* then how many of the elements */
-} Group;
-typedef VEC(Group) GroupVec;
+	StoredCount on;		     /* then how many of the elements */
+} ScatterGroup;
+typedef VEC(ScatterGroup) GroupVec;
 
 static void sort_by_address(const LowBody *body, Positions *run)
 {
@@ -583,7 +585,7 @@ static void group(Lower *l, const Masks *masks, const LowBody *body,
 		BodyRows rows =
 		    body_rows(neighbours(body, run, i), lanes_of(l->f, one),
 			stride(one), is_masked(body->at[run->at[i]]));
-		Group g = {.n = rows.n, .zipped = rows.zipped};
+		ScatterGroup g = {.n = rows.n, .zipped = rows.zipped};
 		for (int k = 0; k < g.n; k++) {
 			int at = run->at[i + k];
 			g.scatters[k] = body->at[at];
@@ -597,7 +599,7 @@ static void group(Lower *l, const Masks *masks, const LowBody *body,
 	}
 }
 
-static const Group *group_of(const GroupVec *groups, const LowNode *n)
+static const ScatterGroup *group_of(const GroupVec *groups, const LowNode *n)
 {
 	for (int i = 0; i < groups->n; i++)
 		for (int k = 0; k < groups->at[i].n; k++)
@@ -628,7 +630,7 @@ static bool transpose(
 	if (!groups.n)
 		return any;
 	for (int i = 0; i < body->n; i++) {
-		const Group *g = group_of(&groups, body->at[i]);
+		const ScatterGroup *g = group_of(&groups, body->at[i]);
 		if (!g)
 			vec_push(l->arena, &to, body->at[i]);
 		else if (g->last == i && g->zipped)

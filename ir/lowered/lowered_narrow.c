@@ -19,14 +19,14 @@ typedef struct {
 	bool *fits; /* may be of i32 */
 	bool *narrow, *wide; /* something reads it so; as it is */
 	int *to_narrow;	     /* the same of i32 */
-} Narrow;
+} Narrowing;
 
-static const LowTemp *temp_of(const Narrow *p, int temp)
+static const LowTemp *temp_of(const Narrowing *p, int temp)
 {
 	return &p->to->temps.at[temp];
 }
 
-static bool fits(const Narrow *p, int temp)
+static bool fits(const Narrowing *p, int temp)
 {
 	return temp >= 0 && p->fits[temp];
 }
@@ -40,7 +40,7 @@ static bool is_short_integer(DType type)
 }
 
 /* May it be made of i32? */
-static bool is_made_narrow(const Narrow *p, const LowNode *n)
+static bool is_made_narrow(const Narrowing *p, const LowNode *n)
 {
 	switch (n->op) {
 	case LOW_CONST:
@@ -63,7 +63,7 @@ static bool is_made_narrow(const Narrow *p, const LowNode *n)
 }
 
 /* In the order of the text: what is read was assigned before. */
-static void find_fitting(Narrow *p, const LowBody *body)
+static void find_fitting(Narrowing *p, const LowBody *body)
 {
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *n = body->at[i];
@@ -81,7 +81,7 @@ static void find_fitting(Narrow *p, const LowBody *body)
 }
 
 /* Is its argument one of i32 where that has one? */
-static bool takes_narrow(const Narrow *p, const LowNode *n, int arg)
+static bool takes_narrow(const Narrowing *p, const LowNode *n, int arg)
 {
 	if (fits(p, n->dst))
 		return p->narrow[n->dst];
@@ -100,7 +100,7 @@ static bool takes_narrow(const Narrow *p, const LowNode *n, int arg)
 
 static void note_reader(void *context, const LowNode *n, int arg)
 {
-	Narrow *p = context;
+	Narrowing *p = context;
 	if (fits(p, n->arg[arg]))
 		*(takes_narrow(p, n, arg) ? &p->narrow[n->arg[arg]]
 					  : &p->wide[n->arg[arg]]) = true;
@@ -108,7 +108,7 @@ static void note_reader(void *context, const LowNode *n, int arg)
 
 /* --- what it becomes -------------------------------------------------------- */
 
-static int new_temp(Narrow *p, int temp)
+static int new_temp(Narrowing *p, int temp)
 {
 	const LowTemp *from = temp_of(p, temp);
 	int to = low_temp(p->arena, p->to, DT_I32, from->lanes, from->wish);
@@ -117,7 +117,7 @@ static int new_temp(Narrow *p, int temp)
 }
 
 /* The scalar that lanes are counted from, or that is in all of them. */
-static int scalar(Narrow *p, int temp, LowBody *out)
+static int scalar(Narrowing *p, int temp, LowBody *out)
 {
 	const LowNode *number = p->defs.only[temp];
 	int to = new_temp(p, temp);
@@ -128,7 +128,7 @@ static int scalar(Narrow *p, int temp, LowBody *out)
 	return to;
 }
 
-static void put_node(Narrow *p, const LowNode *n, LowBody *out)
+static void put_node(Narrowing *p, const LowNode *n, LowBody *out)
 {
 	LowNode *c = arena_memdup(p->arena, n, sizeof *c);
 	bool narrow = fits(p, n->dst) && p->narrow[n->dst];
@@ -158,10 +158,9 @@ static void narrow_run(void *context, LowNode **nodes, int n, LowBody *out)
 const LowFunction *low_narrow(Arena *arena, const LowFunction *f)
 {
 	int n = f->temps.n + 1;
-	Narrow p = {arena, low_like(arena, f), low_defs(arena, f),
+	Narrowing p = {arena, low_like(arena, f), low_defs(arena, f),
 	    low_ranges_of(arena, f), NEW_N(arena, bool, n),
-	    NEW_N(arena, bool, n), NEW_N(arena, bool, n),
-	    NEW_N(arena, int, n)};
+	    NEW_N(arena, bool, n), NEW_N(arena, bool, n), NEW_N(arena, int, n)};
 	find_fitting(&p, &f->body);
 	low_each_read(&f->body, note_reader, &p);
 	low_each_run(

@@ -19,7 +19,7 @@ typedef struct {
 	const LowFunction *f;
 	LowRange *ranges; /* by temporary */
 	int *assigned;    /* how often, in the text */
-} Walk;
+} RangeWalk;
 
 static const LowRange unknown = {0};
 
@@ -139,13 +139,13 @@ static LowRange of_type(DType type)
 	return whole && dtype_bytes(type) < 8 ? range(all.lo, all.hi) : unknown;
 }
 
-static LowRange converted(const Walk *w, int from)
+static LowRange converted(const RangeWalk *w, int from)
 {
 	DType type = w->f->temps.at[from].type;
 	return type == DT_INDEX ? w->ranges[from] : of_type(type);
 }
 
-static LowRange of_op(const Walk *w, const LowNode *n)
+static LowRange of_op(const RangeWalk *w, const LowNode *n)
 {
 	LowRange x[3] = {unknown, unknown, unknown};
 	for (int i = 0; i < 3; i++)
@@ -175,7 +175,7 @@ static LowRange of_op(const Walk *w, const LowNode *n)
 
 /* --- the text -------------------------------------------------------------- */
 
-static void walk_body(Walk *w, const LowBody *body)
+static void walk_body(RangeWalk *w, const LowBody *body)
 {
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *n = body->at[i];
@@ -191,7 +191,7 @@ static void walk_body(Walk *w, const LowBody *body)
 	}
 }
 
-static void count_body(Walk *w, const LowBody *body)
+static void count_body(RangeWalk *w, const LowBody *body)
 {
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *n = body->at[i];
@@ -205,7 +205,7 @@ static void count_body(Walk *w, const LowBody *body)
 static void derive(const LowFunction *f, LowRange *ranges)
 {
 	size_t n = (size_t)f->temps.n;
-	Walk w = {f, ranges, must_alloc((n + 1) * sizeof *w.assigned)};
+	RangeWalk w = {f, ranges, must_alloc((n + 1) * sizeof *w.assigned)};
 	for (size_t i = 0; i < n; i++) {
 		w.ranges[i] = unknown;
 		w.assigned[i] = 0;

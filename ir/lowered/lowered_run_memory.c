@@ -7,16 +7,16 @@ typedef struct {
 	int64_t first;
 	const Scalar *index; /* of gather and scatter; NULL: contiguous */
 	const Scalar *mask;  /* NULL: all lanes */
-} Access;
+} LaneAddresses;
 
 static const Scalar *lanes_at(const Scalar *frame, int slot)
 {
 	return slot < 0 ? NULL : frame + slot;
 }
 
-static Access access_of(const Code *code, const Scalar *frame)
+static LaneAddresses access_of(const Code *code, const Scalar *frame)
 {
-	Access x = {run_affine(&code->at, frame), NULL, NULL};
+	LaneAddresses x = {run_affine(&code->at, frame), NULL, NULL};
 	switch (code->op) {
 	case LOW_LOAD_MASKED: x.mask = lanes_at(frame, code->a); break;
 	case LOW_GATHER:
@@ -68,7 +68,7 @@ static void watch_access(
 
 static bool load(Runner *r, const Code *code, Scalar *frame)
 {
-	Access x = access_of(code, frame);
+	LaneAddresses x = access_of(code, frame);
 	int64_t n = r->function->f->buffers.at[code->buffer].elements;
 	const char *base = r->base[code->buffer];
 	bool row = code->op == LOW_LOAD_MATRIX; /* which is given out later */
@@ -97,7 +97,7 @@ static bool load(Runner *r, const Code *code, Scalar *frame)
 
 static bool store(Runner *r, const Code *code, Scalar *frame)
 {
-	Access x = access_of(code, frame);
+	LaneAddresses x = access_of(code, frame);
 	int64_t n = r->function->f->buffers.at[code->buffer].elements;
 	char *base = r->base[code->buffer];
 	const char *other;

@@ -34,12 +34,12 @@ typedef struct {
 	int64_t thread_extent[3]; /* 0: not seen yet */
 	bool launched;     /* there are loops of a launch */
 	bool split_launch; /* that is what is wrong */
-} Verify;
+} LowVerify;
 
-static bool fail(Verify *v, const char *format, ...)
+static bool fail(LowVerify *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static bool fail(Verify *v, const char *format, ...)
+static bool fail(LowVerify *v, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
@@ -83,7 +83,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Parameters may share a name with the buffer that is all of them. */
-static bool names_unique(Verify *v)
+static bool names_unique(LowVerify *v)
 {
 	const LowFunction *f = v->f;
 	int n = 0;
@@ -107,7 +107,7 @@ static bool names_unique(Verify *v)
 	return unique;
 }
 
-static bool check_temps(Verify *v)
+static bool check_temps(LowVerify *v)
 {
 	for (int i = 0; i < v->f->temps.n; i++) {
 		const LowTemp *t = &v->f->temps.at[i];
@@ -118,7 +118,7 @@ static bool check_temps(Verify *v)
 	return true;
 }
 
-static bool check_buffer(Verify *v, const LowBuffer *b)
+static bool check_buffer(LowVerify *v, const LowBuffer *b)
 {
 	REQUIRE(v, b->type < DT_COUNT, "%s: not an element type", b->name);
 	int bytes = dtype_bytes(b->type);
@@ -146,7 +146,7 @@ static bool check_buffer(Verify *v, const LowBuffer *b)
 	return true;
 }
 
-static bool check_buffers(Verify *v)
+static bool check_buffers(LowVerify *v)
 {
 	int workspaces = 0;
 	for (int i = 0; i < v->f->params.n; i++) {
@@ -171,17 +171,17 @@ static bool starts_region(const LowNode *loop)
 	return loop->loop != LOOP_SERIAL;
 }
 
-static bool temp_exists(const Verify *v, int temp)
+static bool temp_exists(const LowVerify *v, int temp)
 {
 	return temp >= 0 && temp < v->f->temps.n;
 }
 
-static const char *temp_name(const Verify *v, int temp)
+static const char *temp_name(const LowVerify *v, int temp)
 {
 	return v->f->temps.at[temp].name;
 }
 
-static bool note_assignment(Verify *v, int temp, int region)
+static bool note_assignment(LowVerify *v, int temp, int region)
 {
 	TempState *t = &v->temps[temp];
 	v->split_launch = v->launched; /* of a thread's own, where none runs */
@@ -196,7 +196,7 @@ static bool note_assignment(Verify *v, int temp, int region)
 	return true;
 }
 
-static bool collect(Verify *v, const LowBody *body, int region, bool launch)
+static bool collect(LowVerify *v, const LowBody *body, int region, bool launch)
 {
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *node = body->at[i];
@@ -229,7 +229,7 @@ static bool collect(Verify *v, const LowBody *body, int region, bool launch)
 
 /* --- definedness ----------------------------------------------------------- */
 
-static void define(Verify *v, int temp)
+static void define(LowVerify *v, int temp)
 {
 	if (v->temps[temp].defined)
 		return;
@@ -237,13 +237,13 @@ static void define(Verify *v, int temp)
 	v->trail[v->ntrail++] = temp;
 }
 
-static void undefine_to(Verify *v, int mark)
+static void undefine_to(LowVerify *v, int mark)
 {
 	while (v->ntrail > mark)
 		v->temps[v->trail[--v->ntrail]].defined = false;
 }
 
-static bool check_read(Verify *v, int temp)
+static bool check_read(LowVerify *v, int temp)
 {
 	REQUIRE(v, temp_exists(v, temp), "no such temporary");
 	const TempState *t = &v->temps[temp];
@@ -255,7 +255,7 @@ static bool check_read(Verify *v, int temp)
 	return true;
 }
 
-static bool check_affine(Verify *v, const LowAffine *a)
+static bool check_affine(LowVerify *v, const LowAffine *a)
 {
 	for (int i = 0; i < a->n; i++) {
 		TRY(check_read(v, a->terms[i].temp));
@@ -318,7 +318,7 @@ static int indices(const LowTemp *t)
 enum { ANY_TYPE = DT_COUNT + 1 };
 
 static void argument_shape(
-    const Verify *v, const LowNode *n, int i, int *type, int *lanes)
+    const LowVerify *v, const LowNode *n, int i, int *type, int *lanes)
 {
 	const LowTemp *temps = v->f->temps.at;
 	const LowTemp *d = n->dst >= 0 ? &temps[n->dst] : NULL;
@@ -380,7 +380,7 @@ static bool may_be_absent(const LowNode *n, int i)
 	    (n->op == LOW_MATH && i == 1 && op_arity(n->math) == 1);
 }
 
-static bool check_args(Verify *v, const LowNode *n)
+static bool check_args(LowVerify *v, const LowNode *n)
 {
 	const char *name = low_op_name(n->op);
 	int nargs = low_op_nargs(n->op);
@@ -406,7 +406,7 @@ static bool check_args(Verify *v, const LowNode *n)
 	return true;
 }
 
-static bool check_memory(Verify *v, const LowNode *n)
+static bool check_memory(LowVerify *v, const LowNode *n)
 {
 	const char *name = low_op_name(n->op);
 	REQUIRE(v, n->buffer >= 0 && n->buffer < v->f->buffers.n,
@@ -427,7 +427,7 @@ static bool check_memory(Verify *v, const LowNode *n)
 	return true;
 }
 
-static bool check_copy_async(Verify *v, const LowNode *n)
+static bool check_copy_async(LowVerify *v, const LowNode *n)
 {
 	const LowBuffer *to = &v->f->buffers.at[n->buffer], *from;
 	REQUIRE(v, n->source >= 0 && n->source < v->f->buffers.n,
@@ -448,7 +448,7 @@ static bool check_copy_async(Verify *v, const LowNode *n)
 	return true;
 }
 
-static bool check_dot(Verify *v, const LowNode *n)
+static bool check_dot(LowVerify *v, const LowNode *n)
 {
 	const LowTemp *temps = v->f->temps.at, *d = &temps[n->dst];
 	const LowTemp *a = &temps[n->arg[0]];
@@ -460,7 +460,7 @@ static bool check_dot(Verify *v, const LowNode *n)
 	return true;
 }
 
-static bool check_shuffle(Verify *v, const LowNode *n)
+static bool check_shuffle(LowVerify *v, const LowNode *n)
 {
 	int sources = v->f->temps.at[n->arg[0]].lanes;
 	if (n->arg[1] >= 0)
@@ -472,7 +472,7 @@ static bool check_shuffle(Verify *v, const LowNode *n)
 	return true;
 }
 
-static bool check_bits(Verify *v, const LowNode *n)
+static bool check_bits(LowVerify *v, const LowNode *n)
 {
 	const LowTemp *d = &v->f->temps.at[n->dst];
 	const LowTemp *a = &v->f->temps.at[n->arg[0]];
@@ -491,7 +491,7 @@ static bool check_bits(Verify *v, const LowNode *n)
 	return true;
 }
 
-static bool check_warp_xor(Verify *v, const LowNode *n)
+static bool check_warp_xor(LowVerify *v, const LowNode *n)
 {
 	REQUIRE(v, v->thread || v->block,
 	    "WARP_XOR outside of a thread block");
@@ -502,7 +502,7 @@ static bool check_warp_xor(Verify *v, const LowNode *n)
 	return true;
 }
 
-static bool check_load_matrix(Verify *v, const LowNode *n)
+static bool check_load_matrix(LowVerify *v, const LowNode *n)
 {
 	const LowBuffer *b = &v->f->buffers.at[n->buffer];
 	int each = dtype_bytes(b->type);
@@ -518,7 +518,7 @@ static bool check_load_matrix(Verify *v, const LowNode *n)
 	return true;
 }
 
-static bool check_mma(Verify *v, const LowNode *n)
+static bool check_mma(LowVerify *v, const LowNode *n)
 {
 	const LowTemp *temps = v->f->temps.at, *d = &temps[n->dst];
 	const LowTemp *a = &temps[n->arg[0]], *b = &temps[n->arg[1]];
@@ -532,7 +532,7 @@ static bool check_mma(Verify *v, const LowNode *n)
 }
 
 static bool check_tile(
-    Verify *v, int buffer, const LowAffine *at, LowTile tile)
+    LowVerify *v, int buffer, const LowAffine *at, LowTile tile)
 {
 	const LowBuffer *b = &v->f->buffers.at[buffer];
 	int bytes = dtype_bytes(b->type);
@@ -548,7 +548,7 @@ static bool check_tile(
 	return true;
 }
 
-static bool check_wgmma(Verify *v, const LowNode *n)
+static bool check_wgmma(LowVerify *v, const LowNode *n)
 {
 	const LowTemp *d = &v->f->temps.at[n->dst];
 	REQUIRE(v, v->thread || v->block, "WGMMA outside of a thread block");
@@ -564,7 +564,7 @@ static bool check_wgmma(Verify *v, const LowNode *n)
 	return check_tile(v, n->buffer, &n->address, n->tiles[1]);
 }
 
-static bool check_permute(Verify *v, const LowNode *n)
+static bool check_permute(LowVerify *v, const LowNode *n)
 {
 	const LowTemp *a = &v->f->temps.at[n->arg[0]];
 	REQUIRE(v,
@@ -576,7 +576,7 @@ static bool check_permute(Verify *v, const LowNode *n)
 	return true;
 }
 
-static bool check_extras(Verify *v, const LowNode *n)
+static bool check_extras(LowVerify *v, const LowNode *n)
 {
 	switch (n->op) {
 	case LOW_SHUFFLE: return check_shuffle(v, n);
@@ -629,7 +629,7 @@ static bool check_extras(Verify *v, const LowNode *n)
 	}
 }
 
-static bool check_op(Verify *v, const LowNode *n)
+static bool check_op(LowVerify *v, const LowNode *n)
 {
 	REQUIRE(v, n->op < LOW_COUNT, "no such operation");
 	const char *name = low_op_name(n->op);
@@ -658,7 +658,8 @@ static bool check_op(Verify *v, const LowNode *n)
 /* Beside a loop of the same sort stand only operations that touch no memory:
  * all that have the inner number would make them.  Block loops nest perfectly;
  * thread loops may follow each other. */
-static bool check_around(Verify *v, const LowNode *loop, bool (*same)(LoopKind))
+static bool check_around(
+    LowVerify *v, const LowNode *loop, bool (*same)(LoopKind))
 {
 	bool blocks = same == loop_is_block;
 	int inner = 0, others = 0;
@@ -683,7 +684,7 @@ static bool check_around(Verify *v, const LowNode *loop, bool (*same)(LoopKind))
 	return true;
 }
 
-static bool check_thread_loop(Verify *v, const LowNode *loop)
+static bool check_thread_loop(LowVerify *v, const LowNode *loop)
 {
 	int64_t *extent = &v->thread_extent[loop_direction(loop->loop)];
 	REQUIRE(v, !v->parallel, "a thread loop in a parallel loop");
@@ -696,7 +697,7 @@ static bool check_thread_loop(Verify *v, const LowNode *loop)
 	return check_around(v, loop, loop_is_thread);
 }
 
-static bool check_loop_kind(Verify *v, const LowNode *loop)
+static bool check_loop_kind(LowVerify *v, const LowNode *loop)
 {
 	if (loop->loop == LOOP_SERIAL)
 		return true;
@@ -720,9 +721,9 @@ static bool check_loop_kind(Verify *v, const LowNode *loop)
 	return check_thread_loop(v, loop);
 }
 
-static bool check_body(Verify *v, const LowBody *body);
+static bool check_body(LowVerify *v, const LowBody *body);
 
-static bool check_loop(Verify *v, const LowNode *loop)
+static bool check_loop(LowVerify *v, const LowNode *loop)
 {
 	const LowTemp *var = &v->f->temps.at[loop->var];
 	int mark = v->ntrail, region = v->region;
@@ -751,7 +752,7 @@ static bool check_loop(Verify *v, const LowNode *loop)
 	return true;
 }
 
-static bool check_if(Verify *v, const LowNode *node)
+static bool check_if(LowVerify *v, const LowNode *node)
 {
 	TRY(check_read(v, node->condition));
 	const LowTemp *t = &v->f->temps.at[node->condition];
@@ -765,7 +766,7 @@ static bool check_if(Verify *v, const LowNode *node)
 	return true;
 }
 
-static bool check_body(Verify *v, const LowBody *body)
+static bool check_body(LowVerify *v, const LowBody *body)
 {
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *node = body->at[i];
@@ -779,7 +780,7 @@ static bool check_body(Verify *v, const LowBody *body)
 	return true;
 }
 
-static bool check_ranges(Verify *v)
+static bool check_ranges(LowVerify *v)
 {
 	bool claimed = false;
 	for (int i = 0; i < v->f->temps.n; i++)
@@ -791,7 +792,7 @@ static bool check_ranges(Verify *v)
 
 static LowVerdict verdict(const LowFunction *f, char *why, size_t size)
 {
-	Verify v = {.f = f, .why = why, .size = size};
+	LowVerify v = {.f = f, .why = why, .size = size};
 	size_t n = (size_t)f->temps.n;
 	v.temps = must_alloc(n * sizeof *v.temps);
 	v.trail = must_alloc(n * sizeof *v.trail);

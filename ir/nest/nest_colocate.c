@@ -14,14 +14,14 @@ typedef struct {
 	const Stage *stage, *host;
 	int *axis_of;
 	const Expr *read; /* of the stage */
-} Match;
+} AxisMatch;
 
 static int plain_axis(const Expr *e)
 {
 	return e->op == OP_AXIS ? e->id : -1;
 }
 
-static bool is_taken(const Match *m, int axis)
+static bool is_taken(const AxisMatch *m, int axis)
 {
 	for (int a = 0; a < m->stage->naxes; a++)
 		if (m->axis_of[a] == axis)
@@ -29,7 +29,7 @@ static bool is_taken(const Match *m, int axis)
 	return false;
 }
 
-static void match_axes(const Match *m, int axis, int of_host)
+static void match_axes(const AxisMatch *m, int axis, int of_host)
 {
 	if (axis >= 0 && of_host >= 0 && m->axis_of[axis] < 0 &&
 	    !is_taken(m, of_host) &&
@@ -39,7 +39,7 @@ static void match_axes(const Match *m, int axis, int of_host)
 
 static bool match_read(Expr *e, void *context)
 {
-	const Match *m = context;
+	const AxisMatch *m = context;
 	if (e->op == OP_READ && e->id == m->read->id)
 		for (int d = 0; d < e->narg; d++)
 			match_axes(m, plain_axis(m->read->arg[d]),
@@ -49,7 +49,7 @@ static bool match_read(Expr *e, void *context)
 
 static bool match_reads(Expr *e, void *context)
 {
-	Match *m = context;
+	AxisMatch *m = context;
 	m->read = e;
 	if (e->op == OP_READ)
 		expr_walk(m->host->body, match_read, m);
@@ -57,9 +57,9 @@ static bool match_reads(Expr *e, void *context)
 }
 
 /* Axes by the dimensions of what both read, those that are left in order. */
-static bool steps_match(const Match *by)
+static bool steps_match(const AxisMatch *by)
 {
-	Match m = *by;
+	AxisMatch m = *by;
 	bool all = true;
 	expr_walk(m.stage->body, match_reads, &m);
 	for (int a = 0; a < m.stage->naxes; a++) {
@@ -74,7 +74,7 @@ bool nest_colocated(const Nest *nest, int stage, int host, int *axis_of)
 {
 	const Stage *s = &nest->stages.at[stage];
 	const Stage *h = &nest->stages.at[host];
-	Match m = {s, h, axis_of, NULL};
+	AxisMatch m = {s, h, axis_of, NULL};
 	for (int a = 0; a < s->naxes; a++)
 		axis_of[a] = -1;
 	if (nest_colocated_steps(nest, stage, host))

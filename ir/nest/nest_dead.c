@@ -20,13 +20,13 @@ enum { DEPTH_MAX = 8 }; /* readers of readers of … */
 typedef struct {
 	bool *done; /* by stage */
 	ExprVec *all;
-} Known;
+} KnownLive;
 
 typedef struct {
 	const Nest *nest;
 	Arena *arena;
 	int depth;
-	Known *known;
+	KnownLive *known;
 } Liveness;
 
 /* The reads of one stage's buffer in the body of another. */
@@ -37,7 +37,7 @@ typedef struct {
 	ExprVec all;     /* of all reads until now */
 	bool any;
 	bool whole; /* read by what takes no conditions, or to index with */
-} Reads;
+} BufferReads;
 
 static void add_all(const Liveness *d, ExprSet *to, const ExprVec *from)
 {
@@ -59,7 +59,7 @@ static bool find_unnamed(Expr *e, void *context)
 
 /* The conditions over the reader's axes that are over those of the stage. */
 static ExprVec over_stage(
-    const Reads *r, const Expr *read, const ExprVec *conditions)
+    const BufferReads *r, const Expr *read, const ExprVec *conditions)
 {
 	const Liveness *d = r->d;
 	ExprVec all = {0};
@@ -78,7 +78,7 @@ static ExprVec over_stage(
 	return all;
 }
 
-static void add_read(Reads *r, const Expr *read, const ExprVec *under)
+static void add_read(BufferReads *r, const Expr *read, const ExprVec *under)
 {
 	ExprSet own = {0};
 	ExprVec both = {0};
@@ -94,7 +94,7 @@ static void add_read(Reads *r, const Expr *read, const ExprVec *under)
 }
 
 /* The conditions of an arm and of those around it. */
-static ExprVec under(const Reads *r, int arm)
+static ExprVec under(const BufferReads *r, int arm)
 {
 	ExprVec all = {0};
 	if (arm < 0)
@@ -106,7 +106,7 @@ static ExprVec under(const Reads *r, int arm)
 	return all;
 }
 
-static void find_reads(Reads *r, int reader)
+static void find_reads(BufferReads *r, int reader)
 {
 	int buffer = r->stage->buffer;
 	const Stage *s = r->reader;
@@ -124,7 +124,7 @@ static void find_reads(Reads *r, int reader)
 
 static ExprVec live_of(const Liveness *d, int stage);
 
-static void add_reader(Reads *r, int reader)
+static void add_reader(BufferReads *r, int reader)
 {
 	const Liveness *d = r->d;
 	Liveness above = {d->nest, d->arena, d->depth + 1, d->known};
@@ -155,7 +155,7 @@ static ExprVec find_live(const Liveness *d, int stage)
 	const Nest *nest = d->nest;
 	const Stage *s = &nest->stages.at[stage];
 	ExprVec none = {0};
-	Reads r = {.d = d, .stage = s};
+	BufferReads r = {.d = d, .stage = s};
 	if (d->depth == DEPTH_MAX || !may_leave_out(nest, stage))
 		return none;
 	if (s->buffer >= nest->readers.n)
@@ -175,7 +175,7 @@ static ExprVec find_live(const Liveness *d, int stage)
 
 static ExprVec live_of(const Liveness *d, int stage)
 {
-	Known *k = d->known;
+	KnownLive *k = d->known;
 	if (!k->done[stage]) {
 		k->all[stage] = find_live(d, stage);
 		k->done[stage] = true;
@@ -186,7 +186,7 @@ static ExprVec live_of(const Liveness *d, int stage)
 ExprVec nest_live_conditions(const Nest *nest, Arena *arena, int stage)
 {
 	size_t n = (size_t)nest->stages.n;
-	Known known = {must_alloc(n * sizeof *known.done),
+	KnownLive known = {must_alloc(n * sizeof *known.done),
 	    must_alloc(n * sizeof *known.all)};
 	Liveness d = {nest, arena, 0, &known};
 	memset(known.done, 0, n * sizeof *known.done);

@@ -36,44 +36,44 @@ typedef struct {
 	uint64_t times;
 	int n;
 	Expr *factors[FACTORS_MOST];
-} Term;
+} ProductTerm;
 
 typedef struct {
 	int n;
-	Term at[TERMS_MOST];
+	ProductTerm at[TERMS_MOST];
 	bool fits;
-} Terms;
+} ProductTerms;
 
 typedef struct {
 	Arena *arena;
 	DType type;
 	const int64_t *extents;
 	int nspatial, naxes;
-} Sum;
+} SumContext;
 
 /* --- multiplied out ------------------------------------------------------------- */
 
-static void push(Terms *terms, Term t)
+static void push(ProductTerms *terms, ProductTerm t)
 {
 	terms->fits = terms->fits && terms->n < TERMS_MOST;
 	if (terms->fits)
 		terms->at[terms->n++] = t;
 }
 
-static Terms only(Expr *factor)
+static ProductTerms only(Expr *factor)
 {
-	Terms one = {.fits = true};
-	push(&one, (Term){1, 1, {factor}});
+	ProductTerms one = {.fits = true};
+	push(&one, (ProductTerm){1, 1, {factor}});
 	return one;
 }
 
-static Terms product_of(const Terms *a, const Terms *b)
+static ProductTerms product_of(const ProductTerms *a, const ProductTerms *b)
 {
-	Terms all = {.fits = a->fits && b->fits};
+	ProductTerms all = {.fits = a->fits && b->fits};
 	for (int i = 0; i < a->n; i++)
 		for (int k = 0; k < b->n && all.fits; k++) {
-			Term t = a->at[i];
-			const Term *u = &b->at[k];
+			ProductTerm t = a->at[i];
+			const ProductTerm *u = &b->at[k];
 			t.times *= u->times;
 			all.fits = t.n + u->n <= FACTORS_MOST;
 			for (int f = 0; f < u->n && all.fits; f++)
@@ -83,11 +83,11 @@ static Terms product_of(const Terms *a, const Terms *b)
 	return all;
 }
 
-static Terms sum_of(Terms a, const Terms *b, bool negative)
+static ProductTerms sum_of(ProductTerms a, const ProductTerms *b, bool negative)
 {
 	a.fits = a.fits && b->fits;
 	for (int i = 0; i < b->n; i++) {
-		Term t = b->at[i];
+		ProductTerm t = b->at[i];
 		t.times = negative ? -t.times : t.times;
 		push(&a, t);
 	}
@@ -107,34 +107,34 @@ static bool is_part(const Expr *e)
 		(is_number(e->arg[1], 0) && is_number(e->arg[2], 1)));
 }
 
-static Terms terms_of(Arena *arena, Expr *e);
+static ProductTerms terms_of(Arena *arena, Expr *e);
 
 /* What has no axes, and is added in a part of the points alone. */
-static bool is_added_in_part(Arena *arena, Expr *e, Terms *out)
+static bool is_added_in_part(Arena *arena, Expr *e, ProductTerms *out)
 {
 	Expr *one = expr_int(arena, e->type, 1);
 	int zero = is_number(e->arg[1], 0) ? 1 : 2;
 	if (!is_number(e->arg[zero], 0) || expr_has_axes(e->arg[3 - zero]) ||
 	    expr_has_data(e->arg[0]) || is_part(e))
 		return false;
-	Terms part = {.fits = true};
+	ProductTerms part = {.fits = true};
 	push(&part,
-	    (Term){1, 1,
+	    (ProductTerm){1, 1,
 		{expr_if(arena, e->arg[0], zero == 1 ? e->arg[1] : one,
 		    zero == 1 ? one : e->arg[2])}});
-	Terms all = terms_of(arena, e->arg[3 - zero]);
+	ProductTerms all = terms_of(arena, e->arg[3 - zero]);
 	*out = product_of(&part, &all);
 	return true;
 }
 
-static Terms terms_of(Arena *arena, Expr *e)
+static ProductTerms terms_of(Arena *arena, Expr *e)
 {
-	Terms out = {.fits = true}, a, b;
+	ProductTerms out = {.fits = true}, a, b;
 	if (e->op == OP_IF && is_added_in_part(arena, e, &out))
 		return out;
 	switch (e->op) {
 	case OP_INT:
-		push(&out, (Term){.times = (uint64_t)e->i});
+		push(&out, (ProductTerm){.times = (uint64_t)e->i});
 		return out;
 	case OP_NEG:
 		a = terms_of(arena, e->arg[0]);
@@ -153,11 +153,11 @@ static Terms terms_of(Arena *arena, Expr *e)
 }
 
 /* Of a product; of these two operands the first, or the second, is kept. */
-static Terms terms_of_product(Arena *arena, Expr *e, int kept)
+static ProductTerms terms_of_product(Arena *arena, Expr *e, int kept)
 {
-	Terms of[2];
+	ProductTerms of[2];
 	if (e->op != OP_MUL)
-		return (Terms){.fits = false};
+		return (ProductTerms){.fits = false};
 	for (int i = 0; i < 2; i++)
 		of[i] = kept == i + 1 ? only(e->arg[i])
 				      : terms_of(arena, e->arg[i]);
@@ -165,13 +165,13 @@ static Terms terms_of_product(Arena *arena, Expr *e, int kept)
 }
 
 /* With what was kept multiplied out. */
-static Terms opened(Arena *arena, const Term *t, Expr *kept)
+static ProductTerms opened(Arena *arena, const ProductTerm *t, Expr *kept)
 {
-	Terms all = {.fits = true};
-	push(&all, (Term){.times = t->times});
+	ProductTerms all = {.fits = true};
+	push(&all, (ProductTerm){.times = t->times});
 	for (int i = 0; i < t->n; i++) {
-		Terms f = t->factors[i] == kept ? terms_of(arena, kept)
-						: only(t->factors[i]);
+		ProductTerms f = t->factors[i] == kept ? terms_of(arena, kept)
+						       : only(t->factors[i]);
 		all = product_of(&all, &f);
 	}
 	return all;
@@ -180,14 +180,14 @@ static Terms opened(Arena *arena, const Term *t, Expr *kept)
 /* --- what varies along what ------------------------------------------------------ */
 
 /* Marks the axes of more than one value. */
-static void mark_axes(const Sum *s, const Expr *e, bool *axes)
+static void mark_axes(const SumContext *s, const Expr *e, bool *axes)
 {
 	expr_mark_axes(e, axes);
 	for (int a = 0; a < s->naxes; a++)
 		axes[a] &= s->extents[a] > 1;
 }
 
-static bool is_moved(const Sum *s, const Expr *e)
+static bool is_moved(const SumContext *s, const Expr *e)
 {
 	bool *axes = NEW_N(s->arena, bool, s->naxes), moved = false;
 	expr_mark_axes(e, axes);
@@ -197,7 +197,7 @@ static bool is_moved(const Sum *s, const Expr *e)
 }
 
 /* The axes of its factors that the reduction moves; how many. */
-static int moved_axes(const Sum *s, const Term *t, bool *axes)
+static int moved_axes(const SumContext *s, const ProductTerm *t, bool *axes)
 {
 	int n = 0;
 	for (int i = 0; i < t->n; i++)
@@ -209,7 +209,7 @@ static int moved_axes(const Sum *s, const Term *t, bool *axes)
 }
 
 /* But for those that tell the steps that count. */
-static int moved_factors(const Sum *s, const Term *t)
+static int moved_factors(const SumContext *s, const ProductTerm *t)
 {
 	int n = 0;
 	for (int i = 0; i < t->n; i++)
@@ -218,14 +218,15 @@ static int moved_factors(const Sum *s, const Term *t)
 }
 
 /* Marks the terms that are the product. */
-static void find_product(const Sum *s, const Terms *terms, bool *product)
+static void find_product(
+    const SumContext *s, const ProductTerms *terms, bool *product)
 {
 	bool *axes = NEW_N(s->arena, bool, s->naxes);
 	int all = 0, most = 0;
 	for (int i = 0; i < terms->n; i++)
 		all = moved_axes(s, &terms->at[i], axes);
 	for (int i = 0; i < terms->n; i++) {
-		const Term *t = &terms->at[i];
+		const ProductTerm *t = &terms->at[i];
 		int n = moved_factors(s, t);
 		product[i] = n &&
 		    moved_axes(s, t, NEW_N(s->arena, bool, s->naxes)) == all;
@@ -238,24 +239,24 @@ static void find_product(const Sum *s, const Terms *terms, bool *product)
 /* --- as expressions ------------------------------------------------------------- */
 
 /* The value of that many, as the type has it. */
-static Expr *number(const Sum *s, uint64_t n)
+static Expr *number(const SumContext *s, uint64_t n)
 {
 	return expr_int(s->arena, s->type,
 	    s->type == DT_I32 ? (int32_t)(uint32_t)n : (int64_t)n);
 }
 
-static Expr *times(const Sum *s, Expr *a, Expr *b)
+static Expr *times(const SumContext *s, Expr *a, Expr *b)
 {
 	return a ? expr_binary(s->arena, OP_MUL, a, b) : b;
 }
 
-static Expr *plus(const Sum *s, Expr *a, Expr *b)
+static Expr *plus(const SumContext *s, Expr *a, Expr *b)
 {
 	return a ? expr_binary(s->arena, OP_ADD, a, b) : b;
 }
 
 /* The factors that are moved, or the others; NULL: there are none. */
-static Expr *factors_of(const Sum *s, const Term *t, bool moved)
+static Expr *factors_of(const SumContext *s, const ProductTerm *t, bool moved)
 {
 	Expr *all = NULL;
 	for (int i = 0; i < t->n; i++)
@@ -266,7 +267,7 @@ static Expr *factors_of(const Sum *s, const Term *t, bool moved)
 
 /* What so many times the sum of a term's moved factors is multiplied with; NULL:
  * 1. */
-static Expr *multiple_of(const Sum *s, const Term *t, uint64_t n)
+static Expr *multiple_of(const SumContext *s, const ProductTerm *t, uint64_t n)
 {
 	Expr *others = factors_of(s, t, false);
 	n *= t->times;
@@ -276,7 +277,7 @@ static Expr *multiple_of(const Sum *s, const Term *t, uint64_t n)
 }
 
 /* The steps along other axes, which are all the same. */
-static uint64_t same_steps(const Sum *s, const bool *axes)
+static uint64_t same_steps(const SumContext *s, const bool *axes)
 {
 	uint64_t n = 1;
 	for (int a = s->nspatial; a < s->naxes; a++)
@@ -284,14 +285,14 @@ static uint64_t same_steps(const Sum *s, const bool *axes)
 	return n;
 }
 
-static Expr *one_if_none(const Sum *s, Expr *e)
+static Expr *one_if_none(const SumContext *s, Expr *e)
 {
 	return e ? e : number(s, 1);
 }
 
 /* Of the factors that are moved those that tell the steps that count, or the
  * others; NULL: there are none. */
-static Expr *moved_of(const Sum *s, const Term *t, bool part)
+static Expr *moved_of(const SumContext *s, const ProductTerm *t, bool part)
 {
 	Expr *all = NULL;
 	for (int i = 0; i < t->n; i++)
@@ -302,7 +303,7 @@ static Expr *moved_of(const Sum *s, const Term *t, bool part)
 }
 
 /* Those of the axes that are spatial, or reduced, and among `first`, or not. */
-static void add_axes(const Sum *s, DistributedSum *sum, const bool *axes,
+static void add_axes(const SumContext *s, DistributedSum *sum, const bool *axes,
     bool spatial, const bool *first, bool among)
 {
 	for (int a = spatial ? 0 : s->nspatial;
@@ -313,8 +314,8 @@ static void add_axes(const Sum *s, DistributedSum *sum, const bool *axes,
 
 /* Elements of the sum before are along the axes that `where` has before others,
  * so that what lies side by side there lies so here. */
-static void order_axes(
-    const Sum *s, DistributedSum *sum, const bool *axes, const bool *where)
+static void order_axes(const SumContext *s, DistributedSum *sum,
+    const bool *axes, const bool *where)
 {
 	sum->axes = NEW_N(s->arena, int, s->naxes);
 	add_axes(s, sum, axes, true, where, true);
@@ -326,8 +327,8 @@ static void order_axes(
 
 /* What the steps that count do not depend on is summed first; its number, or -1
  * where that is nothing.  `axes` are of the element, and then of what is left. */
-static int sum_first(
-    const Sum *s, Distribution *d, Expr *element, const bool *where, bool *axes)
+static int sum_first(const SumContext *s, Distribution *d, Expr *element,
+    const bool *where, bool *axes)
 {
 	DistributedSum *sum = &d->sums[d->nsums];
 	bool any = false;
@@ -366,7 +367,7 @@ static DistributedSum *sum_of_these(
 }
 
 /* A sum apart, or more of one that there is. */
-static void add_sum(const Sum *s, const Term *t, Distribution *d)
+static void add_sum(const SumContext *s, const ProductTerm *t, Distribution *d)
 {
 	Expr *element = moved_of(s, t, false), *where = moved_of(s, t, true);
 	bool *axes = NEW_N(s->arena, bool, s->naxes);
@@ -399,7 +400,7 @@ static void add_sum(const Sum *s, const Term *t, Distribution *d)
 }
 
 /* A term of the product as it was. */
-static Expr *whole_term(const Sum *s, const Term *t)
+static Expr *whole_term(const SumContext *s, const ProductTerm *t)
 {
 	Expr *all = NULL;
 	for (int i = 0; i < t->n; i++)
@@ -408,10 +409,10 @@ static Expr *whole_term(const Sum *s, const Term *t)
 }
 
 /* Of one term alone what is not moved is taken out. */
-static bool take_product(
-    const Sum *s, const Terms *terms, const bool *product, Distribution *d)
+static bool take_product(const SumContext *s, const ProductTerms *terms,
+    const bool *product, Distribution *d)
 {
-	const Term *only = NULL;
+	const ProductTerm *only = NULL;
 	int n = 0;
 	for (int i = 0; i < terms->n; i++) {
 		if (!product[i])
@@ -428,7 +429,8 @@ static bool take_product(
 }
 
 /* Are its axes among the sum's? */
-static bool is_within(const Sum *s, const DistributedSum *sum, const Expr *e)
+static bool is_within(
+    const SumContext *s, const DistributedSum *sum, const Expr *e)
 {
 	bool *axes = NEW_N(s->arena, bool, s->naxes);
 	mark_axes(s, e, axes);
@@ -441,7 +443,7 @@ static bool is_within(const Sum *s, const DistributedSum *sum, const Expr *e)
 }
 
 /* What is added besides goes with the first that has its axes. */
-static void scale_sums(const Sum *s, Distribution *d)
+static void scale_sums(const SumContext *s, Distribution *d)
 {
 	for (int i = 0; i < d->nsums; i++) {
 		DistributedSum *sum = &d->sums[i];
@@ -463,21 +465,21 @@ static void scale_sums(const Sum *s, Distribution *d)
 bool distribution_find(Arena *arena, Expr *body, const int64_t *extents,
     int nspatial, int naxes, int kept, Distribution *d)
 {
-	const Sum s = {arena, body->type, extents, nspatial, naxes};
+	const SumContext s = {arena, body->type, extents, nspatial, naxes};
 	bool product[TERMS_MOST] = {false};
 	*d = (Distribution){0};
 	if (body->type != DT_I32 && body->type != DT_I64)
 		return false;
-	Terms terms =
+	ProductTerms terms =
 	    kept ? terms_of_product(arena, body, kept) : terms_of(arena, body);
 	if (!terms.fits)
 		return false;
 	find_product(&s, &terms, product);
-	Terms apart = {.fits = true};
+	ProductTerms apart = {.fits = true};
 	for (int i = 0; i < terms.n; i++) {
 		if (product[i])
 			continue;
-		Terms open = opened(
+		ProductTerms open = opened(
 		    arena, &terms.at[i], kept ? body->arg[kept - 1] : NULL);
 		apart = sum_of(apart, &open, false);
 	}

@@ -166,11 +166,11 @@ bool factor_find(Arena *arena, Expr *body, const int64_t *extents, int naxes,
 typedef struct {
 	const Expr *border;
 	Expr *read;
-} Replaced;
+} ReplacedBorder;
 
 static Expr *replace_border(Arena *arena, Expr *e, void *context)
 {
-	const Replaced *r = context;
+	const ReplacedBorder *r = context;
 	(void)arena;
 	return expr_equal(e, r->border) ? r->read : e;
 }
@@ -182,7 +182,7 @@ Expr *factor_product(Arena *arena, const Factor *f, int buffer)
 		index[i] = f->axes[i].index;
 	Expr *read =
 	    expr_read(arena, f->element->type, buffer, index, f->naxes);
-	Replaced r = {f->border, read};
+	ReplacedBorder r = {f->border, read};
 	return f->border ? expr_rewrite(arena, f->others, replace_border, &r)
 			 : times(arena, read, f->others);
 }

@@ -187,10 +187,10 @@ bool narrow_find_zero(Arena *arena, Expr *body, DType buffer, Narrow *n)
 typedef struct {
 	const Narrow *narrow;
 	int buffer;
-} Reader;
+} NarrowReader;
 
 /* The value of the element that is read, of the bytes. */
-static Expr *value_at(Arena *arena, const Reader *r, const Expr *read)
+static Expr *value_at(Arena *arena, const NarrowReader *r, const Expr *read)
 {
 	const Narrow *n = r->narrow;
 	Expr *value = expr_cast(arena, DT_I32,
@@ -202,7 +202,7 @@ static Expr *value_at(Arena *arena, const Reader *r, const Expr *read)
 }
 
 /* Is it such a value in the buffer's type, and back? */
-static bool is_value_back(Arena *arena, const Reader *r, const Expr *e)
+static bool is_value_back(Arena *arena, const NarrowReader *r, const Expr *e)
 {
 	if (e->op != OP_CAST || e->type != DT_I32 || e->arg[0]->op != OP_CAST ||
 	    e->arg[0]->type != r->narrow->from)
@@ -215,7 +215,7 @@ static bool is_value_back(Arena *arena, const Reader *r, const Expr *e)
 /* The element as the buffer had it. */
 static Expr *read_element(Arena *arena, Expr *e, void *context)
 {
-	const Reader *r = context;
+	const NarrowReader *r = context;
 	if (is_value_back(arena, r, e))
 		return e->arg[0]->arg[0];
 	if (e->op != OP_READ || e->id != r->buffer)
@@ -226,5 +226,5 @@ static Expr *read_element(Arena *arena, Expr *e, void *context)
 Expr *narrow_reader(Arena *arena, const Narrow *n, int buffer, Expr *body)
 {
 	return expr_rewrite(
-	    arena, body, read_element, &(Reader){n, buffer});
+	    arena, body, read_element, &(NarrowReader){n, buffer});
 }

@@ -17,9 +17,9 @@
 
 typedef struct {
 	int64_t coefficient, constant;
-} Line;
+} LinearForm;
 
-static bool line_scaled(Line x, int64_t by, Line *out)
+static bool line_scaled(LinearForm x, int64_t by, LinearForm *out)
 {
 	return !__builtin_mul_overflow(
 		   x.coefficient, by, &out->coefficient) &&
@@ -27,16 +27,12 @@ static bool line_scaled(Line x, int64_t by, Line *out)
 }
 
 /* coefficient * axis + constant, of nothing else. */
-static bool line_of(const Expr *e, int axis, Line *out)
+static bool line_of(const Expr *e, int axis, LinearForm *out)
 {
-	Line a, b;
+	LinearForm a, b;
 	switch (e->op) {
-	case OP_INT:
-		*out = (Line){0, e->i};
-		return true;
-	case OP_AXIS:
-		*out = (Line){1, 0};
-		return e->id == axis;
+	case OP_INT: *out = (LinearForm){0, e->i}; return true;
+	case OP_AXIS: *out = (LinearForm){1, 0}; return e->id == axis;
 	case OP_NEG:
 		return line_of(e->arg[0], axis, &a) && line_scaled(a, -1, out);
 	case OP_MUL:
@@ -76,7 +72,7 @@ static bool is_phase(const Expr *e, int axis, int64_t step, int64_t *first)
 	bool left = e->arg[0]->op == OP_MOD;
 	const Expr *mod = e->arg[left ? 0 : 1], *k = e->arg[left ? 1 : 0];
 	int found = 0;
-	Line x;
+	LinearForm x;
 	if (mod->op != OP_MOD || mod->type != DT_INDEX || k->op != OP_INT ||
 	    mod->arg[1]->op != OP_INT || mod->arg[1]->i != step ||
 	    !line_of(mod->arg[0], axis, &x))
@@ -154,11 +150,11 @@ typedef struct {
 	int axis;
 	ElementPhase best;
 	bool found;
-} Search;
+} PhaseSearch;
 
 static bool try_step(Expr *e, void *context)
 {
-	Search *s = context;
+	PhaseSearch *s = context;
 	ElementPhase p;
 	if (e->op == OP_MOD && e->type == DT_INDEX && e->arg[1]->op == OP_INT &&
 	    (!s->found || e->arg[1]->i > s->best.step) &&
@@ -171,7 +167,7 @@ static bool try_step(Expr *e, void *context)
 
 bool phase_greatest(Expr *body, int axis, ElementPhase *phase)
 {
-	Search s = {.body = body, .axis = axis};
+	PhaseSearch s = {.body = body, .axis = axis};
 	expr_walk(body, try_step, &s);
 	*phase = s.best;
 	return s.found;
@@ -214,7 +210,7 @@ static Expr *without_condition(Arena *arena, Expr *e, void *context)
 	return e;
 }
 
-static Expr *line_expr(Arena *arena, Line x, int axis)
+static Expr *line_expr(Arena *arena, LinearForm x, int axis)
 {
 	Expr *e = expr_axis(arena, axis);
 	if (x.coefficient != 1)
@@ -234,7 +230,7 @@ static Expr *without_quotient(Arena *arena, Expr *e, void *context)
 {
 	const ElementPhase *p = context;
 	int64_t d;
-	Line x;
+	LinearForm x;
 	if (e->op != OP_FLOORDIV || e->type != DT_INDEX ||
 	    e->arg[1]->op != OP_INT || !line_of(e->arg[0], p->axis, &x))
 		return e;
@@ -250,7 +246,8 @@ Expr *phase_body(Arena *arena, const ElementPhase *p, Expr *body, int naxes)
 {
 	Expr **values = NEW_N(arena, Expr *, naxes);
 	assert(p->axis < naxes);
-	values[p->axis] = line_expr(arena, (Line){p->step, p->first}, p->axis);
+	values[p->axis] =
+	    line_expr(arena, (LinearForm){p->step, p->first}, p->axis);
 	body = expr_rewrite(arena, body, without_condition, (void *)p);
 	body = expr_substitute_axes(arena, body, values, naxes);
 	return expr_rewrite(arena, body, without_quotient, (void *)p);
@@ -259,11 +256,11 @@ Expr *phase_body(Arena *arena, const ElementPhase *p, Expr *body, int naxes)
 typedef struct {
 	const ElementPhase *phase;
 	int buffer;
-} Reads;
+} PhaseReads;
 
 static Expr *thin_read(Arena *arena, Expr *e, void *context)
 {
-	const Reads *r = context;
+	const PhaseReads *r = context;
 	const ElementPhase *p = r->phase;
 	if (e->op != OP_READ || e->id != r->buffer)
 		return e;
@@ -280,6 +277,5 @@ static Expr *thin_read(Arena *arena, Expr *e, void *context)
 
 Expr *phase_reader(Arena *arena, const ElementPhase *p, int buffer, Expr *body)
 {
-	return expr_rewrite(
-	    arena, body, thin_read, &(Reads){p, buffer});
+	return expr_rewrite(arena, body, thin_read, &(PhaseReads){p, buffer});
 }

@@ -25,18 +25,16 @@
 /* of_j*j + of_k*k + constant */
 typedef struct {
 	int64_t of_j, of_k, constant;
-} Form;
+} PrefixForm;
 
-static bool form_of(const Expr *e, int j, int k, Form *out)
+static bool form_of(const Expr *e, int j, int k, PrefixForm *out)
 {
-	Form a, b;
+	PrefixForm a, b;
 	int sign = e->op == OP_SUB ? -1 : 1;
 	switch (e->op) {
-	case OP_INT:
-		*out = (Form){0, 0, e->i};
-		return true;
+	case OP_INT: *out = (PrefixForm){0, 0, e->i}; return true;
 	case OP_AXIS:
-		*out = (Form){e->id == j, e->id == k, 0};
+		*out = (PrefixForm){e->id == j, e->id == k, 0};
 		return e->id == j || e->id == k;
 	case OP_ADD:
 	case OP_SUB:
@@ -44,8 +42,8 @@ static bool form_of(const Expr *e, int j, int k, Form *out)
 		    !form_of(e->arg[1], j, k, &b) ||
 		    b.constant == INT64_MIN)
 			return false;
-		*out = (Form){a.of_j + sign * b.of_j,
-		    a.of_k + sign * b.of_k, 0};
+		*out = (PrefixForm){
+		    a.of_j + sign * b.of_j, a.of_k + sign * b.of_k, 0};
 		return !__builtin_add_overflow(
 		    a.constant, sign * b.constant, &out->constant);
 	default:
@@ -56,13 +54,13 @@ static bool form_of(const Expr *e, int j, int k, Form *out)
 /* k <= j, or k < j; from behind k >= j, or k > j */
 static bool is_triangle(const Expr *e, int j, int k, Prefix *p)
 {
-	Form a, b;
+	PrefixForm a, b;
 	if (op_kind(e->op) != OPKIND_COMPARE || e->op == OP_EQ ||
 	    e->op == OP_NE || e->arg[0]->type != DT_INDEX ||
 	    !form_of(e->arg[0], j, k, &a) || !form_of(e->arg[1], j, k, &b))
 		return false;
 	if (e->op == OP_GT || e->op == OP_GE) {
-		Form swap = a;
+		PrefixForm swap = a;
 		a = b;
 		b = swap;
 	}
@@ -130,11 +128,11 @@ bool prefix_fits(Prefix *p, int64_t size, int64_t nj, int64_t nk)
 typedef struct {
 	const Prefix *p;
 	Expr *holds;
-} Replaced;
+} PrefixReplaced;
 
 static Expr *replace(Arena *arena, Expr *e, void *context)
 {
-	const Replaced *r = context;
+	const PrefixReplaced *r = context;
 	(void)arena;
 	if (expr_equal(e, r->p->triangle))
 		return r->holds;
@@ -149,7 +147,7 @@ static Expr *counted(
     Arena *arena, const Prefix *p, Expr *body, int naxes, Expr *k)
 {
 	Expr **values = NEW_N(arena, Expr *, naxes);
-	Replaced r = {p, expr_int(arena, DT_BOOL, 1)};
+	PrefixReplaced r = {p, expr_int(arena, DT_BOOL, 1)};
 	values[p->k] = k;
 	body = expr_rewrite(arena, body, replace, &r);
 	return expr_substitute_axes(arena, body, values, naxes);

@@ -19,7 +19,7 @@
 typedef struct {
 	const Interval *buffers;
 	const int64_t *extents;
-} Known;
+} KnownRanges;
 
 /* Where the type does not have all of them, it may be any of its values. */
 static Interval wrapped(DType type, Interval r)
@@ -58,7 +58,7 @@ static Interval unwrapped(const Expr *e, const Interval *a)
 }
 
 /* What an integer never leaves. */
-static Interval range_of(const Expr *e, const Known *of)
+static Interval range_of(const Expr *e, const KnownRanges *of)
 {
 	Interval a[3] = {{0}};
 	if (!dtype_is_int(e->type) && e->type != DT_INDEX)
@@ -75,7 +75,7 @@ static Interval range_of(const Expr *e, const Known *of)
 }
 
 static Interval range_of_all(
-    ReduceOp reduce, const Expr *body, int64_t steps, const Known *of)
+    ReduceOp reduce, const Expr *body, int64_t steps, const KnownRanges *of)
 {
 	Interval e = range_of(body, of);
 	if (reduce == REDUCE_NONE || reduce == REDUCE_MAX || reduce == REDUCE_MIN)
@@ -89,7 +89,7 @@ static Interval range_of_all(
 Interval shorten_range(ReduceOp reduce, const Expr *body, int64_t steps,
     const int64_t *extents, const Interval *of)
 {
-	return range_of_all(reduce, body, steps, &(Known){of, extents});
+	return range_of_all(reduce, body, steps, &(KnownRanges){of, extents});
 }
 
 /* --- bodies -------------------------------------------------------------------- */
@@ -121,7 +121,7 @@ static bool is_power(const Expr *e)
 
 /* Is what is divided, or shifted to the right, one without a sign, or taken for one?
  * It may need the 16th bit, and quotients by no power of two have an instruction. */
-static bool is_unsigned(const Expr *e, const Known *of)
+static bool is_unsigned(const Expr *e, const KnownRanges *of)
 {
 	Interval a = range_of(e->arg[0], of);
 	bool divides = e->op == OP_FLOORDIV || e->op == OP_MOD;
@@ -130,9 +130,9 @@ static bool is_unsigned(const Expr *e, const Known *of)
 		(divides && !is_power(e->arg[1])));
 }
 
-static bool fits(const Expr *e, const Known *of);
+static bool fits(const Expr *e, const KnownRanges *of);
 /* Are the low 16 bits right?  Sums and products may wrap on the way. */
-static bool low_bits_fit(const Expr *e, const Known *of)
+static bool low_bits_fit(const Expr *e, const KnownRanges *of)
 {
 	if (!shorten_is_word(e->type))
 		return fits(e, of);
@@ -185,7 +185,7 @@ static bool low_bits_fit(const Expr *e, const Known *of)
 }
 
 /* Is all that it computes in 32 bits right in 16, and nothing in more? */
-static bool fits(const Expr *e, const Known *of)
+static bool fits(const Expr *e, const KnownRanges *of)
 {
 	if (e->type == DT_INDEX)
 		return true;
@@ -211,7 +211,7 @@ static int64_t wrapped_number(DType type, int64_t n)
 	return type == DT_I16 ? (int16_t)low : low;
 }
 
-static Expr *shortened(Arena *arena, Expr *e, const Known *of)
+static Expr *shortened(Arena *arena, Expr *e, const KnownRanges *of)
 {
 	bool word = shorten_is_word(e->type);
 	DType type = word ? half_of(e->type) : e->type;
@@ -253,7 +253,7 @@ bool shorten_is_move(ReduceOp reduce, const Expr *body)
 Expr *shorten_body(Arena *arena, ReduceOp reduce, Expr *body, int64_t steps,
     const int64_t *extents, const Interval *buffers)
 {
-	const Known known = {buffers, extents}, *of = &known;
+	const KnownRanges known = {buffers, extents}, *of = &known;
 	Interval all = range_of_all(reduce, body, steps, of);
 	if (!fits(body, of) || !has_words(body, false) ||
 	    (shorten_is_word(body->type) && !holds(body->type, all)))

@@ -14,7 +14,7 @@ const char unflatten_axis[] = "x0";
 
 typedef struct {
 	Expr *times, *rest; /* e = times*n + rest; NULL: 0 */
-} Parts;
+} QuotientParts;
 
 static Expr *sum_of(Arena *arena, Expr *a, Expr *b)
 {
@@ -31,17 +31,17 @@ static Expr *number_or_none(Arena *arena, int64_t i)
 	return i ? expr_int(arena, DT_INDEX, i) : NULL;
 }
 
-static Parts parts_of(Arena *arena, Expr *e, int64_t n)
+static QuotientParts parts_of(Arena *arena, Expr *e, int64_t n)
 {
 	if (e->op == OP_INT) {
 		int64_t rest = (e->i % n + n) % n;
-		return (Parts){number_or_none(arena, (e->i - rest) / n),
+		return (QuotientParts){number_or_none(arena, (e->i - rest) / n),
 		    number_or_none(arena, rest)};
 	}
 	if (e->op == OP_ADD) {
-		Parts a = parts_of(arena, e->arg[0], n);
-		Parts b = parts_of(arena, e->arg[1], n);
-		return (Parts){sum_of(arena, a.times, b.times),
+		QuotientParts a = parts_of(arena, e->arg[0], n);
+		QuotientParts b = parts_of(arena, e->arg[1], n);
+		return (QuotientParts){sum_of(arena, a.times, b.times),
 		    sum_of(arena, a.rest, b.rest)};
 	}
 	for (int i = 0; e->op == OP_MUL && i < 2; i++) {
@@ -49,12 +49,12 @@ static Parts parts_of(Arena *arena, Expr *e, int64_t n)
 		if (by->op != OP_INT)
 			continue;
 		if (by->i % n == 0)
-			return (Parts){by->i == n
+			return (QuotientParts){by->i == n
 				? e->arg[1 - i]
-				: by_number(arena, OP_MUL, e->arg[1 - i],
-				      by->i / n),
+				: by_number(
+				      arena, OP_MUL, e->arg[1 - i], by->i / n),
 			    NULL};
-		Parts of = parts_of(arena, e->arg[1 - i], n);
+		QuotientParts of = parts_of(arena, e->arg[1 - i], n);
 		if (!of.times)
 			break;
 		of.times = by_number(arena, OP_MUL, of.times, by->i);
@@ -62,7 +62,7 @@ static Parts parts_of(Arena *arena, Expr *e, int64_t n)
 			of.rest = by_number(arena, OP_MUL, of.rest, by->i);
 		return of;
 	}
-	return (Parts){NULL, e};
+	return (QuotientParts){NULL, e};
 }
 
 /* Is it one of 0 .. n - 1? */
@@ -76,7 +76,7 @@ static bool is_digit(const Expr *e, int64_t n, const int64_t *extents)
 static Expr *digit_of(
     Arena *arena, Op op, Expr *e, int64_t n, const int64_t *extents)
 {
-	Parts p = parts_of(arena, e, n);
+	QuotientParts p = parts_of(arena, e, n);
 	bool whole = is_digit(p.rest, n, extents);
 	Expr *low = whole ? p.rest : by_number(arena, op, p.rest, n);
 	Expr *all = op == OP_MOD ? low
@@ -141,9 +141,9 @@ typedef struct {
 	const int64_t *phases; /* by buffer */
 	int64_t n, most;       /* 0: none will do */
 	bool *apart;
-} Search;
+} UnflattenSearch;
 
-static void take_number(Search *x, int64_t n)
+static void take_number(UnflattenSearch *x, int64_t n)
 {
 	int64_t all = x->n;
 	while (all && all <= x->most && all % n)
@@ -172,7 +172,7 @@ static bool reads_at(const Expr *e, int axis)
 
 static bool look_at(Expr *e, void *context)
 {
-	Search *x = context;
+	UnflattenSearch *x = context;
 	if (is_digit_of(e, x->axis)) {
 		take_number(x, e->arg[1]->i);
 		return false;
@@ -190,14 +190,15 @@ static bool look_at(Expr *e, void *context)
 int64_t unflatten_find(
     Expr *body, int axis, const int64_t *phases, int64_t most)
 {
-	Search x = {.axis = axis, .phases = phases, .n = 1, .most = most};
+	UnflattenSearch x = {
+	    .axis = axis, .phases = phases, .n = 1, .most = most};
 	expr_walk(body, look_at, &x);
 	return x.n > 1 ? x.n : 1;
 }
 
 static bool look_apart(Expr *e, void *context)
 {
-	const Search *x = context;
+	const UnflattenSearch *x = context;
 	if (e->op == OP_READ && x->phases[e->id] > 1 &&
 	    (x->phases[e->id] != x->n || !reads_at(e, x->axis)))
 		x->apart[e->id] = true;
@@ -207,7 +208,8 @@ static bool look_apart(Expr *e, void *context)
 void unflatten_mark_apart(
     Expr *body, int axis, int64_t n, const int64_t *phases, bool *apart)
 {
-	Search x = {.axis = axis, .phases = phases, .n = n, .apart = apart};
+	UnflattenSearch x = {
+	    .axis = axis, .phases = phases, .n = n, .apart = apart};
 	expr_walk(body, look_apart, &x);
 }
 

@@ -26,31 +26,31 @@ typedef struct {
 	int *rank;     /* by stage: its place in the order */
 	Spread *spread; /* by buffer: as its first user has it */
 	const char **why;
-} Verify;
+} NestVerify;
 
-static bool refuse(Verify *v, const char *why)
+static bool refuse(NestVerify *v, const char *why)
 {
 	*v->why = why;
 	return false;
 }
 
-static const Stage *stage_at(const Verify *v, int stage)
+static const Stage *stage_at(const NestVerify *v, int stage)
 {
 	return &v->nest->stages.at[stage];
 }
 
-static const Var *var_at(const Verify *v, int var)
+static const Var *var_at(const NestVerify *v, int var)
 {
 	return &v->nest->vars.at[var];
 }
 
-static const NestBuffer *written_by(const Verify *v, int stage)
+static const NestBuffer *written_by(const NestVerify *v, int stage)
 {
 	return &v->nest->buffers.at[stage_at(v, stage)->buffer];
 }
 
 /* Position of a loop among those around a stage's body; -1. */
-static int chain_position(const Verify *v, int stage, int loop)
+static int chain_position(const NestVerify *v, int stage, int loop)
 {
 	for (int i = 0; i < v->tree.nchain[stage]; i++)
 		if (v->tree.chain[stage][i] == loop)
@@ -59,7 +59,7 @@ static int chain_position(const Verify *v, int stage, int loop)
 }
 
 /* Is each iteration of a loop around the writer given a buffer of its own? */
-static bool allocated_below(const Verify *v, const NestBuffer *b, int loop)
+static bool allocated_below(const NestVerify *v, const NestBuffer *b, int loop)
 {
 	if (b->alloc < 0 || b->writer < 0)
 		return false;
@@ -78,7 +78,7 @@ static bool is_concurrent(LoopKind kind)
 	return kind == LOOP_VECTOR || is_thread(kind);
 }
 
-static bool feeds_reduction(const Verify *v, int loop)
+static bool feeds_reduction(const NestVerify *v, int loop)
 {
 	const Var *l = var_at(v, loop);
 	if (!l->nparts)
@@ -96,7 +96,7 @@ typedef struct {
 	int *stage; /* from the root's to the one in whose loops it runs */
 } Path;
 
-static Path path_of(const Verify *v, int stage)
+static Path path_of(const NestVerify *v, int stage)
 {
 	Path p = {0};
 	int leader = nest_leader(v->nest, stage);
@@ -110,7 +110,7 @@ static Path path_of(const Verify *v, int stage)
 
 /* Two stages hung at loops of one stage: at a loop those before its body, outer
  * loops first; after it, inner loops first. */
-static bool hangs_first(const Verify *v, int a, int b)
+static bool hangs_first(const NestVerify *v, int a, int b)
 {
 	const Stage *x = stage_at(v, a), *y = stage_at(v, b);
 	int at_x = nest_loop_position(v->nest, x->place);
@@ -124,7 +124,7 @@ static bool hangs_first(const Verify *v, int a, int b)
 
 /* No reduction of the writer may go on around a loop that a reader hangs at; what
  * threads reduce together is complete behind all loops of threads. */
-static bool complete_at(const Verify *v, int writer, int loop)
+static bool complete_at(const NestVerify *v, int writer, int loop)
 {
 	const Stage *w = stage_at(v, writer);
 	bool across = nest_reduces_across(v->nest, writer);
@@ -138,7 +138,7 @@ static bool complete_at(const Verify *v, int writer, int loop)
 	return true;
 }
 
-static bool check_order(Verify *v, int writer, int reader)
+static bool check_order(NestVerify *v, int writer, int reader)
 {
 	Path w = path_of(v, writer), r = path_of(v, reader);
 	int k = 0;
@@ -162,7 +162,7 @@ static bool check_order(Verify *v, int writer, int reader)
 	       refuse(v, "a block reads what is only computed after it");
 }
 
-static bool check_reads(Verify *v, int reader)
+static bool check_reads(NestVerify *v, int reader)
 {
 	ExprVec reads = v->tree.reads[reader];
 	for (int i = 0; i < reads.n; i++) {
@@ -186,7 +186,7 @@ static bool check_reads(Verify *v, int reader)
 	return true;
 }
 
-static bool check_outputs(Verify *v)
+static bool check_outputs(NestVerify *v)
 {
 	const Program *p = v->nest->program;
 	for (int i = 0; i < p->noutputs; i++) {
@@ -197,7 +197,7 @@ static bool check_outputs(Verify *v)
 	return true;
 }
 
-static bool check_init(Verify *v, int stage)
+static bool check_init(NestVerify *v, int stage)
 {
 	const Stage *s = stage_at(v, stage);
 	if (s->reduce == REDUCE_NONE || s->init_at < 0)
@@ -213,7 +213,7 @@ static bool check_init(Verify *v, int stage)
 	    v, "a reduction is initialized at a loop of another block");
 }
 
-static void fix_loop(Verify *v, int loop)
+static void fix_loop(NestVerify *v, int loop)
 {
 	const Var *l = var_at(v, loop);
 	fixed_mark(&v->fixed, loop);
@@ -225,7 +225,7 @@ static void fix_loop(Verify *v, int loop)
 
 /* The loops of an axis are run one after the other, in the order in which its
  * elements lie: outer ones outside. */
-static bool runs_in_order(Verify *v, int stage, int var, int *last)
+static bool runs_in_order(NestVerify *v, int stage, int var, int *last)
 {
 	const Var *x = var_at(v, var);
 	if (x->how == VAR_FUSED)
@@ -246,7 +246,7 @@ static bool runs_in_order(Verify *v, int stage, int var, int *last)
 }
 
 /* How many elements of a dimension a buffer keeps at once; NONE: all. */
-static Handle ring_of(const Verify *v, const NestBuffer *b, int dim)
+static Handle ring_of(const NestVerify *v, const NestBuffer *b, int dim)
 {
 	Handle kept = tape_const(v->tape, 1);
 	for (int i = 0; i < b->nparts; i++) {
@@ -261,7 +261,7 @@ static Handle ring_of(const Verify *v, const NestBuffer *b, int dim)
 
 /* Readers hang after a loop below which no more is written than the ring keeps:
  * that is what they read. */
-static bool check_ring(Verify *v, int stage)
+static bool check_ring(NestVerify *v, int stage)
 {
 	const Stage *s = stage_at(v, stage);
 	const NestReads *reads = &v->tree.readers[s->buffer];
@@ -292,7 +292,7 @@ static bool check_ring(Verify *v, int stage)
 	return true;
 }
 
-static bool check_carried(Verify *v, int stage)
+static bool check_carried(NestVerify *v, int stage)
 {
 	const Stage *s = stage_at(v, stage);
 	int last = -1;
@@ -307,14 +307,14 @@ static bool check_carried(Verify *v, int stage)
 /* --- concurrent loops ---------------------------------------------------- */
 
 /* Is the loop an inner child of a split, which fixed its extent? */
-static bool has_fixed_extent(const Verify *v, int loop)
+static bool has_fixed_extent(const NestVerify *v, int loop)
 {
 	int parent = var_at(v, loop)->parent;
 	return parent >= 0 && var_at(v, parent)->child[0] != loop;
 }
 
 /* Lanes that are a slot were compared with a number by the primitive. */
-static bool check_lanes(Verify *v, int loop)
+static bool check_lanes(NestVerify *v, int loop)
 {
 	int64_t lanes;
 	if (!tape_is_const(v->tape, var_at(v, loop)->extent, &lanes))
@@ -324,7 +324,7 @@ static bool check_lanes(Verify *v, int loop)
 	       refuse(v, "a vector loop has 1, 2, 4 ... or 64 iterations");
 }
 
-static bool check_nesting(Verify *v, int stage)
+static bool check_nesting(NestVerify *v, int stage)
 {
 	int parallel = 0, blocks = 0, threads = 0, vectors = 0;
 	for (int i = 0; i < v->tree.nchain[stage]; i++) {
@@ -347,7 +347,7 @@ static bool check_nesting(Verify *v, int stage)
 	       refuse(v, "a vector loop is below a vector loop");
 }
 
-static Handle magnitude(Verify *v, Handle k)
+static Handle magnitude(NestVerify *v, Handle k)
 {
 	Handle minus = tape_sub(v->tape, tape_const(v->tape, 0), k);
 	return tape_max(v->tape, k, minus);
@@ -355,7 +355,7 @@ static Handle magnitude(Verify *v, Handle k)
 
 /* Leaves out what moves by whole rounds of a thread's loop: of threads side by
  * side, each of which has an element of every round. */
-static void drop_rounds(Verify *v, Affine *a, Handle round)
+static void drop_rounds(NestVerify *v, Affine *a, Handle round)
 {
 	Handle one = tape_const(v->tape, 1);
 	for (int i = 0; i < a->n; i++)
@@ -368,7 +368,7 @@ static void drop_rounds(Verify *v, Affine *a, Handle round)
 
 /* 1 if index = k*x + rest, where rest, over all but the fixed loops, spans no
  * more than k: another x is another index.  0 where it is not of that form. */
-static Handle tells_apart(Verify *v, Expr *index, int x)
+static Handle tells_apart(NestVerify *v, Expr *index, int x)
 {
 	Affine a = affine_of(v->arena, v->tape, index);
 	Handle zero = tape_const(v->tape, 0), one = tape_const(v->tape, 1);
@@ -395,7 +395,7 @@ static Handle tells_apart(Verify *v, Expr *index, int x)
 
 /* The same, told by axes, which do not leave their extents: index = k*axis +
  * rest, and another x is another value of the axis. */
-static Handle tells_axis_apart(Verify *v, int stage, Expr *index, int x)
+static Handle tells_axis_apart(NestVerify *v, int stage, Expr *index, int x)
 {
 	const Stage *s = stage_at(v, stage);
 	int axis = var_at(v, x)->axis;
@@ -423,7 +423,7 @@ static Handle tells_axis_apart(Verify *v, int stage, Expr *index, int x)
 		  tells_apart(v, v->value[stage][axis], x));
 }
 
-static bool check_distinct(Verify *v, int stage, int x)
+static bool check_distinct(NestVerify *v, int stage, int x)
 {
 	const Stage *s = stage_at(v, stage);
 	/* a loop that runs once does not run twice at once */
@@ -445,7 +445,7 @@ static bool check_distinct(Verify *v, int stage, int x)
 
 /* Parts one after the other: where the outer ones are equal, the next differs.
  */
-static bool check_distinct_parts(Verify *v, int stage, int var)
+static bool check_distinct_parts(NestVerify *v, int stage, int var)
 {
 	const Var *l = var_at(v, var);
 	if (!l->nparts) {
@@ -461,7 +461,7 @@ static bool check_distinct_parts(Verify *v, int stage, int var)
 }
 
 /* The fused loop that a loop was split from; the loop itself if none. */
-static int fused_above(const Verify *v, int loop)
+static int fused_above(const NestVerify *v, int loop)
 {
 	int parent = var_at(v, loop)->parent;
 	if (parent < 0 || var_at(v, parent)->axis >= 0)
@@ -470,7 +470,7 @@ static int fused_above(const Verify *v, int loop)
 }
 
 /* Elements that a stage writes below the loop differ between iterations. */
-static bool check_writes(Verify *v, int stage, int loop)
+static bool check_writes(NestVerify *v, int stage, int loop)
 {
 	int at = chain_position(v, stage, loop), fused;
 	fixed_clear(&v->fixed);
@@ -487,7 +487,7 @@ static bool check_writes(Verify *v, int stage, int loop)
 
 /* Does the reader hang after what the same iteration of the loop wrote? */
 static bool follows_in_iteration(
-    const Verify *v, int writer, int reader, int loop)
+    const NestVerify *v, int writer, int reader, int loop)
 {
 	for (int s = reader; s >= 0; s = nest_tree_host(&v->tree, s)) {
 		const Stage *r = stage_at(v, s);
@@ -500,7 +500,7 @@ static bool follows_in_iteration(
 }
 
 /* What is written and read below the loop is each iteration's own. */
-static bool check_exchange(Verify *v, int writer, int loop)
+static bool check_exchange(NestVerify *v, int writer, int loop)
 {
 	const Stage *w = stage_at(v, writer);
 	const NestBuffer *b = written_by(v, writer);
@@ -525,7 +525,7 @@ static bool check_exchange(Verify *v, int writer, int loop)
 enum { RESULTS_MOST = 64 };
 
 /* How many a thread has is the product of what is repeated in code. */
-static bool check_across(Verify *v, int stage)
+static bool check_across(NestVerify *v, int stage)
 {
 	const Stage *s = stage_at(v, stage);
 	Handle n = tape_const(v->tape, nest_sharing(v->nest, v->arena,
@@ -544,7 +544,7 @@ static bool check_across(Verify *v, int stage)
 
 /* Steps of a reduction that run at once: lanes, or threads of a block, which are
  * combined at the end, in another order. */
-static bool check_steps(Verify *v, int stage, int loop)
+static bool check_steps(NestVerify *v, int stage, int loop)
 {
 	const Stage *s = stage_at(v, stage);
 	bool threads = loop_is_thread(var_at(v, loop)->kind);
@@ -557,7 +557,7 @@ static bool check_steps(Verify *v, int stage, int loop)
 	       refuse(v, "exact numerics keep the order of the reduction");
 }
 
-static bool check_concurrent(Verify *v, int stage, int loop)
+static bool check_concurrent(NestVerify *v, int stage, int loop)
 {
 	const NestBuffer *b = written_by(v, stage);
 	if (var_at(v, loop)->stage == nest_leader(v->nest, stage) &&
@@ -573,7 +573,7 @@ static bool check_concurrent(Verify *v, int stage, int loop)
 	return check_writes(v, stage, loop) && check_exchange(v, stage, loop);
 }
 
-static bool check_loops(Verify *v, int stage)
+static bool check_loops(NestVerify *v, int stage)
 {
 	const Stage *s = stage_at(v, stage);
 	if (!check_nesting(v, stage))
@@ -594,7 +594,7 @@ static bool check_loops(Verify *v, int stage)
 /* --- where buffers live -------------------------------------------------- */
 
 /* Is the loop inside of the place of a buffer? */
-static bool is_inside(const Verify *v, const NestBuffer *b, int loop)
+static bool is_inside(const NestVerify *v, const NestBuffer *b, int loop)
 {
 	return chain_position(v, b->writer, loop) < 0 ||
 	    !allocated_below(v, b, loop);
@@ -602,7 +602,7 @@ static bool is_inside(const Verify *v, const NestBuffer *b, int loop)
 
 /* A local or reg buffer is one thread's: no parallel loop between its
  * allocation and who uses it, but of a GPU's threads that share it out. */
-static bool check_private(Verify *v, const NestBuffer *b, int user)
+static bool check_private(NestVerify *v, const NestBuffer *b, int user)
 {
 	for (int i = 0; i < v->tree.nchain[user]; i++) {
 		int loop = v->tree.chain[user][i];
@@ -617,7 +617,7 @@ static bool check_private(Verify *v, const NestBuffer *b, int user)
 
 /* Where an element lies in the buffer, by dimension. */
 static Affine *place_of(
-    Verify *v, const NestBuffer *b, int user, Expr **index)
+    NestVerify *v, const NestBuffer *b, int user, Expr **index)
 {
 	Affine *place = NEW_N(v->arena, Affine, b->ndim + 1);
 	for (int d = 0; d < b->ndim; d++) {
@@ -631,14 +631,14 @@ static Affine *place_of(
 }
 
 typedef struct {
-	const Verify *v;
+	const NestVerify *v;
 	int loop;
 	bool found;
-} Moves;
+} LoopMoves;
 
 static bool find_move(Expr *e, void *context)
 {
-	Moves *m = context;
+	LoopMoves *m = context;
 	if (e->op != OP_VAR)
 		return !m->found;
 	if (var_at(m->v, e->id)->how == VAR_LOOP)
@@ -649,23 +649,23 @@ static bool find_move(Expr *e, void *context)
 }
 
 static bool moves_place(
-    const Verify *v, const NestBuffer *b, const Affine *place, int loop)
+    const NestVerify *v, const NestBuffer *b, const Affine *place, int loop)
 {
-	Moves m = {v, loop, false};
+	LoopMoves m = {v, loop, false};
 	for (int d = 0; d < b->ndim; d++)
 		for (int i = 0; i < place[d].n; i++)
 			expr_walk(place[d].terms[i].term, find_move, &m);
 	return m.found;
 }
 
-static bool is_one(const Verify *v, Handle n)
+static bool is_one(const NestVerify *v, Handle n)
 {
 	int64_t value;
 	return tape_is_const(v->tape, n, &value) && value == 1;
 }
 
 /* Is its place below a bound loop, so that each thread makes it? */
-static bool is_launched(const Verify *v, const NestBuffer *b)
+static bool is_launched(const NestVerify *v, const NestBuffer *b)
 {
 	const int *chain = v->tree.chain[b->writer];
 	for (int i = 0; b->alloc >= 0; i++) {
@@ -679,8 +679,8 @@ static bool is_launched(const Verify *v, const NestBuffer *b)
 
 /* Has each thread of a direction all of the buffer?  As its writer has no loop of
  * these threads, or they reduce together; a reader in such a loop reads its own. */
-static bool each_has_all(const Verify *v, int buffer, int user,
-    const Affine *place, int loop)
+static bool each_has_all(
+    const NestVerify *v, int buffer, int user, const Affine *place, int loop)
 {
 	const NestBuffer *b = &v->nest->buffers.at[buffer];
 	const Spread *s = &v->spread[buffer];
@@ -695,7 +695,8 @@ static bool each_has_all(const Verify *v, int buffer, int user,
 }
 
 /* Threads share the buffer out alike, whoever uses it. */
-static bool check_spread(Verify *v, int buffer, int user, const Affine *place)
+static bool check_spread(
+    NestVerify *v, int buffer, int user, const Affine *place)
 {
 	const NestBuffer *b = &v->nest->buffers.at[buffer];
 	Spread *first = &v->spread[buffer], own = {.known = true};
@@ -725,7 +726,7 @@ static bool check_spread(Verify *v, int buffer, int user, const Affine *place)
 }
 
 typedef struct {
-	const Verify *v;
+	const NestVerify *v;
 	const NestBuffer *b;
 	bool good;
 } Registers;
@@ -752,7 +753,7 @@ static bool check_register_loop(Expr *e, void *context)
 }
 
 static bool check_registers(
-    Verify *v, const NestBuffer *b, const Affine *place)
+    NestVerify *v, const NestBuffer *b, const Affine *place)
 {
 	for (int d = 0; d < b->ndim; d++) {
 		Registers r = {v, b, true};
@@ -766,7 +767,7 @@ static bool check_registers(
 	return true;
 }
 
-static bool check_use(Verify *v, int buffer, int user, Expr **index)
+static bool check_use(NestVerify *v, int buffer, int user, Expr **index)
 {
 	const NestBuffer *b = &v->nest->buffers.at[buffer];
 	if (b->scope != SCOPE_LOCAL && b->scope != SCOPE_REG)
@@ -782,7 +783,7 @@ static bool check_use(Verify *v, int buffer, int user, Expr **index)
 	    check_spread(v, buffer, user, place);
 }
 
-static bool check_buffers(Verify *v, int stage)
+static bool check_buffers(NestVerify *v, int stage)
 {
 	const Stage *s = stage_at(v, stage);
 	ExprVec reads = v->tree.reads[stage];
@@ -800,10 +801,10 @@ static bool check_buffers(Verify *v, int stage)
 typedef struct {
 	bool known;
 	double value;
-} Known;
+} KnownValue;
 
 typedef struct {
-	const Verify *v;
+	const NestVerify *v;
 	int axis; /* reads that it moves give their copy's fill */
 } Padding;
 
@@ -821,11 +822,11 @@ static bool moves_with(Expr *e, int axis)
 	return axis < 0;
 }
 
-static Known known_value(const Padding *p, const Expr *e);
+static KnownValue known_value(const Padding *p, const Expr *e);
 
-static Known known_binary(Op op, Known a, Known b)
+static KnownValue known_binary(Op op, KnownValue a, KnownValue b)
 {
-	Known r = {a.known && b.known, 0};
+	KnownValue r = {a.known && b.known, 0};
 	switch (op) {
 	case OP_ADD:
 		r.value = a.value + b.value;
@@ -848,7 +849,7 @@ static Known known_binary(Op op, Known a, Known b)
 	return r;
 }
 
-static Known known_cast(const Expr *e, Known a)
+static KnownValue known_cast(const Expr *e, KnownValue a)
 {
 	bool fits = a.value == 0 || a.value == 1;
 	if (dtype_is_float(e->type) && dtype_is_float(e->arg[0]->type))
@@ -857,29 +858,27 @@ static Known known_cast(const Expr *e, Known a)
 	return a;
 }
 
-static Known known_read(const Padding *p, const Expr *e)
+static KnownValue known_read(const Padding *p, const Expr *e)
 {
 	int w = p->v->nest->buffers.at[e->id].writer;
 	if (w >= 0 && stage_at(p->v, w)->fill && moves_with((Expr *)e, p->axis))
 		return known_value(p, stage_at(p->v, w)->fill);
-	return (Known){false, 0};
+	return (KnownValue){false, 0};
 }
 
-static Known known_if(const Padding *p, const Expr *e)
+static KnownValue known_if(const Padding *p, const Expr *e)
 {
-	Known a = known_value(p, e->arg[1]), b = known_value(p, e->arg[2]);
+	KnownValue a = known_value(p, e->arg[1]), b = known_value(p, e->arg[2]);
 	a.known &= b.known && a.value == b.value;
 	return a;
 }
 
-static Known known_value(const Padding *p, const Expr *e)
+static KnownValue known_value(const Padding *p, const Expr *e)
 {
-	Known a;
+	KnownValue a;
 	switch (e->op) {
-	case OP_INT:
-		return (Known){true, (double)e->i};
-	case OP_FLOAT:
-		return (Known){true, e->f};
+	case OP_INT: return (KnownValue){true, (double)e->i};
+	case OP_FLOAT: return (KnownValue){true, e->f};
 	case OP_READ:
 		return known_read(p, e);
 	case OP_IF:
@@ -892,7 +891,7 @@ static Known known_value(const Padding *p, const Expr *e)
 		return a;
 	default:
 		if (e->narg != 2)
-			return (Known){false, 0};
+			return (KnownValue){false, 0};
 		return known_binary(e->op, known_value(p, e->arg[0]),
 		    known_value(p, e->arg[1]));
 	}
@@ -901,7 +900,7 @@ static Known known_value(const Padding *p, const Expr *e)
 /* Past the end of a reduction axis a read at the axis itself, of a copy that
  * ends there too, is FILL. */
 static bool ends_with(
-    const Verify *v, const Expr *read, const StageAxis *axis, int number)
+    const NestVerify *v, const Expr *read, const StageAxis *axis, int number)
 {
 	const NestBuffer *b = &v->nest->buffers.at[read->id];
 	for (int d = 0; d < read->narg; d++)
@@ -912,14 +911,14 @@ static bool ends_with(
 }
 
 /* Is what the writer stores rounded up to the tiles of this reader? */
-static bool is_padded_for(const Verify *v, int writer, int reader)
+static bool is_padded_for(const NestVerify *v, int writer, int reader)
 {
 	return writer >= 0 && stage_at(v, writer)->fill &&
 	    !stage_at(v, writer)->after &&
 	    !nest_tree_follows(&v->tree, reader, writer);
 }
 
-static const char *padding_refusal(Verify *v, int stage, int number)
+static const char *padding_refusal(NestVerify *v, int stage, int number)
 {
 	const Stage *s = stage_at(v, stage);
 	const StageAxis *axis = &s->axes[number];
@@ -941,14 +940,14 @@ static const char *padding_refusal(Verify *v, int stage, int number)
 		return NULL;
 	Padding p = {v, number};
 	Expr *identity = expr_identity(v->arena, s->reduce, s->body->type);
-	Known a = known_value(&p, s->body), b = known_value(&p, identity);
+	KnownValue a = known_value(&p, s->body), b = known_value(&p, identity);
 	if (!a.known || !b.known || a.value != b.value)
 		return "a padded reduction adds more than its identity";
 	return NULL;
 }
 
 /* 1 if start + value stays in the axis. */
-static Handle stays_inside(Verify *v, const StageAxis *axis)
+static Handle stays_inside(NestVerify *v, const StageAxis *axis)
 {
 	Tape *tape = v->tape;
 	Handle zero = tape_const(tape, 0), low = zero, high = zero;
@@ -965,7 +964,7 @@ static Handle stays_inside(Verify *v, const StageAxis *axis)
 	    tape_at_most(tape, high, tape_const(tape, axis->extent)));
 }
 
-static bool check_padding(Verify *v, int stage)
+static bool check_padding(NestVerify *v, int stage)
 {
 	const Stage *s = stage_at(v, stage);
 	for (int a = 0; s->tail == TAIL_PAD && a < s->naxes; a++) {
@@ -983,7 +982,7 @@ static bool check_padding(Verify *v, int stage)
 /* --- shared loops -------------------------------------------------------- */
 
 /* The loops are narrowed for all of them. */
-static bool check_sharing(Verify *v, int stage)
+static bool check_sharing(NestVerify *v, int stage)
 {
 	const Stage *s = stage_at(v, stage);
 	if (s->with < 0)
@@ -997,7 +996,7 @@ static bool check_sharing(Verify *v, int stage)
 
 /* --- the whole ----------------------------------------------------------- */
 
-static void find_values(Verify *v)
+static void find_values(NestVerify *v)
 {
 	const Nest *nest = v->nest;
 	for (int i = 0; i < nest->order.n; i++) {
@@ -1012,7 +1011,7 @@ static void find_values(Verify *v)
 bool nest_verify(Nest *nest, const char **why)
 {
 	Arena *arena = nest->arena;
-	Verify v = {
+	NestVerify v = {
 	    .nest = nest,
 	    .arena = arena,
 	    .tape = nest->tape,

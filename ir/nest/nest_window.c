@@ -17,18 +17,18 @@
 /* What of a j and an s an index is a multiple of; what else it has. */
 typedef struct {
 	int64_t of_j, of_s;
-} Moves;
+} WindowMoves;
 
 typedef struct {
 	int j, s;
 	int64_t step, apart; /* 0: nothing moves so far */
 	bool fits;
-} Search;
+} WindowSearch;
 
-static void visit(Search *w, const Expr *e);
+static void visit(WindowSearch *w, const Expr *e);
 
 /* Something that is no sum of others moves so: as all does. */
-static void settle(Search *w, Moves m)
+static void settle(WindowSearch *w, WindowMoves m)
 {
 	if (!m.of_j && !m.of_s)
 		return;
@@ -43,7 +43,7 @@ static void settle(Search *w, Moves m)
 	    !__builtin_mul_overflow(m.of_s, w->step, &b) && a == b;
 }
 
-static Moves scaled(Search *w, Moves m, int64_t by)
+static WindowMoves scaled(WindowSearch *w, WindowMoves m, int64_t by)
 {
 	if (__builtin_mul_overflow(m.of_j, by, &m.of_j) ||
 	    __builtin_mul_overflow(m.of_s, by, &m.of_s))
@@ -51,7 +51,7 @@ static Moves scaled(Search *w, Moves m, int64_t by)
 	return m;
 }
 
-static Moves added(Search *w, Moves a, Moves b)
+static WindowMoves added(WindowSearch *w, WindowMoves a, WindowMoves b)
 {
 	if (__builtin_add_overflow(a.of_j, b.of_j, &a.of_j) ||
 	    __builtin_add_overflow(a.of_s, b.of_s, &a.of_s) ||
@@ -60,13 +60,11 @@ static Moves added(Search *w, Moves a, Moves b)
 	return a;
 }
 
-static Moves moves_of(Search *w, const Expr *e)
+static WindowMoves moves_of(WindowSearch *w, const Expr *e)
 {
 	switch (e->op) {
-	case OP_INT:
-		return (Moves){0, 0};
-	case OP_AXIS:
-		return (Moves){e->id == w->j, e->id == w->s};
+	case OP_INT: return (WindowMoves){0, 0};
+	case OP_AXIS: return (WindowMoves){e->id == w->j, e->id == w->s};
 	case OP_ADD:
 	case OP_SUB:
 		return added(w, moves_of(w, e->arg[0]),
@@ -82,10 +80,10 @@ static Moves moves_of(Search *w, const Expr *e)
 	}
 	for (int i = 0; i < e->narg; i++)
 		visit(w, e->arg[i]);
-	return (Moves){0, 0};
+	return (WindowMoves){0, 0};
 }
 
-static void visit(Search *w, const Expr *e)
+static void visit(WindowSearch *w, const Expr *e)
 {
 	if (e->type == DT_INDEX) {
 		settle(w, moves_of(w, e));
@@ -102,7 +100,7 @@ static void visit(Search *w, const Expr *e)
 bool window_find(const Expr *body, int j, int64_t nj, int s, int64_t ns,
     SlidingWindow *window)
 {
-	Search w = {.j = j, .s = s, .fits = true};
+	WindowSearch w = {.j = j, .s = s, .fits = true};
 	int64_t a, b;
 	visit(&w, body);
 	if (!w.fits || !w.step || (w.step != 1 && w.apart != 1))

@@ -73,7 +73,7 @@ double winograd_output(int m, int r, int i)
 typedef struct {
 	Arena *arena;
 	Expr *of[TERMS_MOST];
-} Terms;
+} RowTerms;
 
 static Expr *times(Arena *arena, double c, Expr *e)
 {
@@ -94,7 +94,7 @@ static Expr *plus(Arena *arena, Expr *so_far, double c, Expr *e)
 
 /* Every second of the coefficients, from the last of the parity, over `by`. */
 static Expr *every_second(
-    const Terms *t, const double *c, int last, double by)
+    const RowTerms *t, const double *c, int last, double by)
 {
 	Expr *sum = NULL;
 	for (int k = last; k >= 0; k -= 2)
@@ -103,7 +103,7 @@ static Expr *every_second(
 }
 
 /* Of 1 and -1, 2 and -2 .. both have the first's parts, of even and odd terms. */
-static Expr *input_row(const Terms *t, int m, int i)
+static Expr *input_row(const RowTerms *t, int m, int i)
 {
 	double c[TERMS_MOST];
 	bool paired = i && i <= m;
@@ -117,7 +117,7 @@ static Expr *input_row(const Terms *t, int m, int i)
 }
 
 /* As the rows above are turned round. */
-static Expr *weight_row(const Terms *t, int m, int i)
+static Expr *weight_row(const RowTerms *t, int m, int i)
 {
 	Expr *sum = NULL;
 	for (int k = 0; k < WINOGRAD_TAPS; k++) {
@@ -130,7 +130,7 @@ static Expr *weight_row(const Terms *t, int m, int i)
 	return sum;
 }
 
-static Expr *output_row(const Terms *t, int m, int r)
+static Expr *output_row(const RowTerms *t, int m, int r)
 {
 	Expr *sum = r ? NULL : t->of[0];
 	for (int i = 1; i < m; i += 2)
@@ -151,8 +151,8 @@ static Expr *choice(Arena *arena, Expr *at, Expr *const *rows, int n)
 	return e;
 }
 
-static Expr *transformed(const Terms *t, int m, Expr *at, int n,
-    Expr *(*row)(const Terms *t, int m, int i))
+static Expr *transformed(const RowTerms *t, int m, Expr *at, int n,
+    Expr *(*row)(const RowTerms *t, int m, int i))
 {
 	Expr *rows[TERMS_MOST] = {0};
 	assert(n <= TERMS_MOST);
@@ -366,7 +366,7 @@ static Expr *tapped(const Making *k, Expr **values, Expr *const *taps)
 static void make_first_weights(Making *k)
 {
 	const Winograd *w = k->w;
-	Terms t = {.arena = k->arena};
+	RowTerms t = {.arena = k->arena};
 	Expr **values = NEW_N(k->arena, Expr *, w->naxes), *taps[2];
 	add_own_axes(k, w->weights, values);
 	Expr *at = add_axis(k, k->m + 2);
@@ -384,7 +384,7 @@ static void make_first_weights(Making *k)
 /* [o, c, i, j] from [o, c, i, s] */
 static void make_second_weights(Making *k)
 {
-	Terms t = {.arena = k->arena};
+	RowTerms t = {.arena = k->arena};
 	Expr **values = NEW_N(k->arena, Expr *, k->w->naxes);
 	add_own_axes(k, k->w->weights, values);
 	add_axis(k, k->m + 2);
@@ -428,7 +428,7 @@ static void make_data(Making *k)
 /* Down the columns: [c, t, i, x] from [c, y, x]. */
 static void make_first_input(Making *k)
 {
-	Terms t = {.arena = k->arena};
+	RowTerms t = {.arena = k->arena};
 	Expr **values = NEW_N(k->arena, Expr *, k->w->naxes);
 	add_own_axes(k, k->w->data, values);
 	Index index = first_axes(k, k->part->naxes);
@@ -450,7 +450,7 @@ static void make_first_input(Making *k)
 static void make_input(Making *k)
 {
 	bool two = k->w->npairs == 2;
-	Terms t = {.arena = k->arena};
+	RowTerms t = {.arena = k->arena};
 	Expr **values = NEW_N(k->arena, Expr *, k->w->naxes), *row = NULL;
 	add_own_axes(k, k->w->data, values);
 	if (two)
@@ -523,7 +523,7 @@ static void make_products(Making *k)
 /* Down the columns: [o, t, u, p, j], p < m, from [o, t, u, i, j]. */
 static void make_first_output(Making *k)
 {
-	Terms t = {.arena = k->arena};
+	RowTerms t = {.arena = k->arena};
 	Expr **values = NEW_N(k->arena, Expr *, k->w->naxes);
 	add_result_axes(k, values);
 	Index index = first_axes(k, k->part->naxes);
@@ -568,7 +568,7 @@ Expr *winograd_whole(
     Arena *arena, const Winograd *w, int m, const int *buffers)
 {
 	Making k = {arena, w, m, buffers, NULL};
-	Terms t = {.arena = arena};
+	RowTerms t = {.arena = arena};
 	Expr *size = number(&k, m), *last = expr_axis(arena, w->y[w->npairs - 1]);
 	Index index = new_index(&k);
 	for (int a = 0; a < w->nspatial; a++) {

@@ -184,9 +184,9 @@ static Expr *conditioned(Hoist *h, Expr *element, Expr *identity)
 typedef struct {
 	ReduceOp op; /* NONE: naxes is 0 */
 	int first, naxes; /* of the definition */
-} Reduction;
+} ReducedAxes;
 
-static bool is_reduced(const Reduction *r, int axis)
+static bool is_reduced(const ReducedAxes *r, int axis)
 {
 	return axis >= r->first && axis < r->first + r->naxes;
 }
@@ -202,7 +202,7 @@ static void add_axis(Hoist *h, Block *b, int i, bool reduce)
 /* A block over the axes `chosen` of the definition, those of `reduction` being
  * reduced.  The body's axes are renumbered. */
 static void add_block(Hoist *h, const char *name, int buffer,
-    const AxisSet *chosen, Reduction reduction, Expr *body)
+    const AxisSet *chosen, ReducedAxes reduction, Expr *body)
 {
 	int first = reduction.first, end = first + reduction.naxes;
 	Block b = {.name = name,
@@ -291,7 +291,7 @@ static const char *next_name(Hoist *h)
 /* The read of a buffer that a block over the axes `chosen` writes; the buffer's
  * shape is made. */
 static Expr *read_of(
-    Hoist *h, Buffer *buffer, const AxisSet *chosen, Reduction r)
+    Hoist *h, Buffer *buffer, const AxisSet *chosen, ReducedAxes r)
 {
 	Expr **index = NEW_N(h->arena, Expr *, chosen->n);
 	buffer->shape = NEW_N(h->arena, int64_t, chosen->n);
@@ -313,9 +313,9 @@ static Expr *read_of(
 static Expr *hoist_block(Hoist *h, const char *name, const Expr *e,
     ReduceOp op, Expr *element)
 {
-	Reduction r = {op, 0, 0};
+	ReducedAxes r = {op, 0, 0};
 	if (op != REDUCE_NONE)
-		r = (Reduction){op, e->reduce.first_axis, e->reduce.naxes};
+		r = (ReducedAxes){op, e->reduce.first_axis, e->reduce.naxes};
 	element = conditioned(h, element,
 	    expr_identity(h->arena, op ? op : REDUCE_SUM, element->type));
 	const AxisSet *chosen = summary_of(h->seen, element)->axes;
@@ -559,10 +559,10 @@ void blocks_of_definition(Arena *arena, const Definition *definition,
 	    .buffers = buffers,
 	    .blocks = blocks};
 	Expr *body = definition->body;
-	Reduction r = {REDUCE_NONE, 0, 0};
+	ReducedAxes r = {REDUCE_NONE, 0, 0};
 	if (body->op == OP_REDUCE &&
 	    body->reduce.op == reduce_picked(body->reduce.op))
-		r = (Reduction){body->reduce.op, body->reduce.first_axis,
+		r = (ReducedAxes){body->reduce.op, body->reduce.first_axis,
 		    body->reduce.naxes};
 	assert(body->type == buffers->at[definition->buffer].type);
 	h.value = NEW_N(own, Expr *, definition->naxes);

@@ -13,7 +13,7 @@
 
 #include "lib/hash.h"
 
-typedef struct Term Term;
+typedef struct BoundsTerm BoundsTerm;
 
 /* What is in a table stands first in its struct. */
 typedef struct Entry {
@@ -27,7 +27,7 @@ typedef struct {
 } Table;
 
 typedef struct {
-	Term *term;
+	BoundsTerm *term;
 	Wide coefficient; /* not 0, fits 64 bits */
 } Part;
 
@@ -36,13 +36,13 @@ typedef struct {
 	VEC(Part) parts;
 	IntVec places; /* of many parts by the hash of their terms: the part's
 			* number and 1, or 0; n is 0 or a power of two */
-} Form;
+} BoundsForm;
 
 typedef struct Inner Inner;
 
 typedef struct {
 	bool differs; /* form != 0; else form >= 0 */
-	Form form;
+	BoundsForm form;
 	Inner *parts; /* the form without its constant */
 } Fact;
 typedef VEC(Fact) Facts;
@@ -51,7 +51,7 @@ typedef VEC(Fact) Facts;
  * terms are. */
 struct Inner {
 	Entry entry;
-	Form form;
+	BoundsForm form;
 	Interval range; /* under all facts in force, in state number `state` */
 	int64_t state;
 	bool proven;      /* as an index, */
@@ -60,7 +60,7 @@ struct Inner {
 	    in; /* numbers of the facts in force that are it, but for a constant */
 };
 
-struct Term {
+struct BoundsTerm {
 	Entry entry;
 	Op op;	/* AXIS READ MUL FLOORDIV MOD MIN MAX CLAMP ABS IF */
 	int id; /* AXIS */
@@ -71,10 +71,10 @@ struct Term {
 	const Expr *condition; /* IF; then form[0] is the then arm */
 	bool assumed[2];       /* by arm: `facts` has been made */
 	Facts facts[2];
-	Term
+	BoundsTerm
 	    *other; /* the quotient of a remainder, the remainder of a quotient;
 		       * NULL: nobody has it */
-	Term
+	BoundsTerm
 	    *listed; /* whose `in` is its own: the term's, or the other one's */
 	IntVec in;   /* numbers of the facts in force that have it, upwards */
 	Interval left;            /* by the facts in force */
@@ -87,7 +87,7 @@ struct Term {
 /* What a fact did in the first round. */
 typedef struct {
 	int fact;
-	Term *term;
+	BoundsTerm *term;
 	Interval once; /* before */
 	int once_by;
 } Change;
@@ -109,10 +109,11 @@ typedef struct {
 struct Bounds {
 	Arena *arena;
 	const Axis *axes;
-	VEC(Term *) terms;
+	VEC(BoundsTerm *) terms;
 	Facts facts;
 	VEC(Interval) saved; /* a stack of what is left of terms */
-	VEC(Form) spare;  /* room for sums that live shortly: a stack, too */
+	VEC(BoundsForm)
+	spare; /* room for sums that live shortly: a stack, too */
 	int nborrowed;
 	Table interned, inner, said; /* terms, forms in them, comparisons */
 	int64_t state, states; /* of facts and of what they leave */
@@ -120,7 +121,7 @@ struct Bounds {
 	int contradiction; /* this number; -1: none */
 	int agreed; /* so many first ones of `facts` and `done` are one */
 	VEC(Change) changes;
-	VEC(Term *) again; /* those that the second round changed */
+	VEC(BoundsTerm *) again; /* those that the second round changed */
 	bool quiet;	   /* it did nothing, when the last fact that changed */
 	int quiet_after;   /* something in the first one was this; -1 */
 	VEC(Proof) proofs;
@@ -208,7 +209,7 @@ static uint64_t hash_pointer(const void *p, uint64_t seed)
 static const char past[] = "has numbers past 64 bits";
 
 /* The number of the part that has the term; -1: there is none. */
-static int part_of(const Form *f, const Term *t)
+static int part_of(const BoundsForm *f, const BoundsTerm *t)
 {
 	if (!f->places.n) {
 		int i = f->parts.n;
@@ -224,7 +225,7 @@ static int part_of(const Form *f, const Term *t)
 	}
 }
 
-static void put_place(Form *f, int part)
+static void put_place(BoundsForm *f, int part)
 {
 	uint64_t mask = (uint64_t)f->places.n - 1;
 	uint64_t h = hash_pointer(f->parts.at[part].term, 0);
@@ -234,7 +235,7 @@ static void put_place(Form *f, int part)
 }
 
 /* Anew: the form is long, and its parts have moved or fill half of the places. */
-static void place_parts(Bounds *b, Form *f)
+static void place_parts(Bounds *b, BoundsForm *f)
 {
 	int n = 4 * LONG;
 	while (n < 3 * f->parts.n)
@@ -249,7 +250,7 @@ static void place_parts(Bounds *b, Form *f)
 		put_place(f, i);
 }
 
-static void push_part(Bounds *b, Form *f, Part part)
+static void push_part(Bounds *b, BoundsForm *f, Part part)
 {
 	vec_push(b->arena, &f->parts, part);
 	if (f->parts.n < LONG)
@@ -260,7 +261,7 @@ static void push_part(Bounds *b, Form *f, Part part)
 		put_place(f, f->parts.n - 1);
 }
 
-static void remove_part(Bounds *b, Form *f, int i)
+static void remove_part(Bounds *b, BoundsForm *f, int i)
 {
 	f->parts.n--;
 	for (int k = i; k < f->parts.n; k++)
@@ -270,7 +271,7 @@ static void remove_part(Bounds *b, Form *f, int i)
 		place_parts(b, f);
 }
 
-static bool same_form(const Form *a, const Form *b)
+static bool same_form(const BoundsForm *a, const BoundsForm *b)
 {
 	if (a->constant != b->constant || a->parts.n != b->parts.n)
 		return false;
@@ -285,7 +286,7 @@ static bool same_form(const Form *a, const Form *b)
 }
 
 /* Whatever the order of its parts. */
-static uint64_t hash_form(const Form *f)
+static uint64_t hash_form(const BoundsForm *f)
 {
 	uint64_t sum = hash_mix((uint64_t)f->constant);
 	for (int i = 0; i < f->parts.n; i++)
@@ -295,7 +296,7 @@ static uint64_t hash_form(const Form *f)
 }
 
 /* NULL: there is none yet. */
-static Inner *form_found(const Bounds *b, const Form *f)
+static Inner *form_found(const Bounds *b, const BoundsForm *f)
 {
 	Inner *in = table_first(&b->inner, hash_form(f));
 	while (in && !same_form(&in->form, f))
@@ -303,7 +304,7 @@ static Inner *form_found(const Bounds *b, const Form *f)
 	return in;
 }
 
-static Inner *intern_form(Bounds *b, const Form *f)
+static Inner *intern_form(Bounds *b, const BoundsForm *f)
 {
 	Inner *in = form_found(b, f);
 	if (in)
@@ -314,7 +315,7 @@ static Inner *intern_form(Bounds *b, const Form *f)
 	return in;
 }
 
-static bool same_term(const Term *a, const Term *b)
+static bool same_term(const BoundsTerm *a, const BoundsTerm *b)
 {
 	if (a->op != b->op || a->id != b->id || a->divisor != b->divisor ||
 	    a->nform != b->nform || !a->condition != !b->condition ||
@@ -328,7 +329,7 @@ static bool same_term(const Term *a, const Term *b)
 	return true;
 }
 
-static uint64_t hash_term(const Term *t)
+static uint64_t hash_term(const BoundsTerm *t)
 {
 	uint64_t h = hash_mix((uint64_t)t->op << 32 | (unsigned)t->id);
 	for (int i = 0; i < t->nform; i++)
@@ -336,27 +337,27 @@ static uint64_t hash_term(const Term *t)
 	return hash_mix(h + (uint64_t)t->divisor);
 }
 
-static Term *term_found(const Bounds *b, const Term *like)
+static BoundsTerm *term_found(const Bounds *b, const BoundsTerm *like)
 {
-	Term *t = table_first(&b->interned, hash_term(like));
+	BoundsTerm *t = table_first(&b->interned, hash_term(like));
 	while (t && !same_term(t, like))
 		t = table_next(&t->entry);
 	return t;
 }
 
 /* The quotient of a remainder, or the other way round; NULL: there is none. */
-static Term *counterpart(const Bounds *b, const Term *t)
+static BoundsTerm *counterpart(const Bounds *b, const BoundsTerm *t)
 {
-	Term other = *t;
+	BoundsTerm other = *t;
 	if (t->op != OP_FLOORDIV && t->op != OP_MOD)
 		return NULL;
 	other.op = t->op == OP_MOD ? OP_FLOORDIV : OP_MOD;
 	return term_found(b, &other);
 }
 
-static Term *intern(Bounds *b, const Term *like)
+static BoundsTerm *intern(Bounds *b, const BoundsTerm *like)
 {
-	Term *t = term_found(b, like), *other;
+	BoundsTerm *t = term_found(b, like), *other;
 	if (t)
 		return t;
 	other = counterpart(b, like);
@@ -373,7 +374,8 @@ static Term *intern(Bounds *b, const Term *like)
 	return t;
 }
 
-static bool add_part(Bounds *b, Form *to, Term *term, Wide coefficient)
+static bool add_part(
+    Bounds *b, BoundsForm *to, BoundsTerm *term, Wide coefficient)
 {
 	int i = part_of(to, term);
 	if (i < 0) {
@@ -390,7 +392,8 @@ static bool add_part(Bounds *b, Form *to, Term *term, Wide coefficient)
 	return true;
 }
 
-static bool add_form(Bounds *b, Form *to, const Form *from, Wide scale)
+static bool add_form(
+    Bounds *b, BoundsForm *to, const BoundsForm *from, Wide scale)
 {
 	to->constant += scale * from->constant;
 	if (!wide_fits(to->constant))
@@ -404,7 +407,8 @@ static bool add_form(Bounds *b, Form *to, const Form *from, Wide scale)
 }
 
 /* Are both the term and the other one in the form, as parts of c*(e//c) + e%c? */
-static bool is_pair(const Form *f, const Term *t, Part *mod, Part *div)
+static bool is_pair(
+    const BoundsForm *f, const BoundsTerm *t, Part *mod, Part *div)
 {
 	if (!t->other)
 		return false;
@@ -418,13 +422,13 @@ static bool is_pair(const Form *f, const Term *t, Part *mod, Part *div)
 }
 
 /* c*(e//c) + e%c is e.  All terms of f that `added` has not were joined before. */
-static bool join_remainders(Bounds *b, Form *f, const Form *added)
+static bool join_remainders(Bounds *b, BoundsForm *f, const BoundsForm *added)
 {
 	for (int i = 0; i < added->parts.n; i++) {
 		Part mod, div;
 		if (!is_pair(f, added->parts.at[i].term, &mod, &div))
 			continue;
-		const Form *whole = &mod.term->form[0]->form;
+		const BoundsForm *whole = &mod.term->form[0]->form;
 		if (!add_part(b, f, mod.term, -mod.coefficient) ||
 		    !add_part(b, f, div.term, -div.coefficient) ||
 		    !add_form(b, f, whole, mod.coefficient) ||
@@ -434,19 +438,21 @@ static bool join_remainders(Bounds *b, Form *f, const Form *added)
 	return true;
 }
 
-static Term *pair_term(Bounds *b, Op op, const Form *x, const Form *y)
+static BoundsTerm *pair_term(
+    Bounds *b, Op op, const BoundsForm *x, const BoundsForm *y)
 {
 	return intern(b,
-	    &(Term){.op = op,
+	    &(BoundsTerm){.op = op,
 		.nform = 2,
 		.form = {intern_form(b, x), intern_form(b, y)}});
 }
 
-static bool form_of(Bounds *b, const Expr *e, Form *f, const char **why);
+static bool form_of(Bounds *b, const Expr *e, BoundsForm *f, const char **why);
 
-static bool form_product(Bounds *b, const Expr *e, Form *f, const char **why)
+static bool form_product(
+    Bounds *b, const Expr *e, BoundsForm *f, const char **why)
 {
-	Form x = {0}, y = {0};
+	BoundsForm x = {0}, y = {0};
 	if (!form_of(b, e->arg[0], &x, why) || !form_of(b, e->arg[1], &y, why))
 		return false;
 	bool product = x.parts.n && y.parts.n;
@@ -461,9 +467,9 @@ static bool form_product(Bounds *b, const Expr *e, Form *f, const char **why)
 			 : add_form(b, f, &y, x.constant);
 }
 
-static bool form_term(Bounds *b, const Expr *e, Form *f, const char **why)
+static bool form_term(Bounds *b, const Expr *e, BoundsForm *f, const char **why)
 {
-	Term t = {.op = e->op};
+	BoundsTerm t = {.op = e->op};
 	int first = 0, n = e->narg;
 	if (e->op == OP_AXIS)
 		t.id = e->id;
@@ -483,7 +489,7 @@ static bool form_term(Bounds *b, const Expr *e, Form *f, const char **why)
 		first = 1;
 	}
 	for (int i = first; i < n; i++) {
-		Form x = {0};
+		BoundsForm x = {0};
 		if (!form_of(b, e->arg[i], &x, why))
 			return false;
 		t.form[t.nform++] = intern_form(b, &x);
@@ -493,9 +499,9 @@ static bool form_term(Bounds *b, const Expr *e, Form *f, const char **why)
 }
 
 /* Adds e to f, which is 0. */
-static bool form_of(Bounds *b, const Expr *e, Form *f, const char **why)
+static bool form_of(Bounds *b, const Expr *e, BoundsForm *f, const char **why)
 {
-	Form x = {0};
+	BoundsForm x = {0};
 	switch (e->op) {
 	case OP_INT:
 		f->constant = e->i;
@@ -532,9 +538,9 @@ static bool form_of(Bounds *b, const Expr *e, Form *f, const char **why)
 
 /* --- ranges ------------------------------------------------------------------ */
 
-static Interval term_range(Bounds *b, Term *t, bool with_facts);
+static Interval term_range(Bounds *b, BoundsTerm *t, bool with_facts);
 
-static Interval sum_range(Bounds *b, const Form *f, bool with_facts)
+static Interval sum_range(Bounds *b, const BoundsForm *f, bool with_facts)
 {
 	Interval sum = interval_of(f->constant);
 	for (int i = 0; i < f->parts.n; i++) {
@@ -547,26 +553,26 @@ static Interval sum_range(Bounds *b, const Form *f, bool with_facts)
 	    interval_limited(sum.lo), interval_limited(sum.hi)};
 }
 
-static Form form_borrow(Bounds *b)
+static BoundsForm form_borrow(Bounds *b)
 {
 	if (b->nborrowed == b->spare.n)
-		vec_push(b->arena, &b->spare, (Form){0});
-	Form f = b->spare.at[b->nborrowed++];
+		vec_push(b->arena, &b->spare, (BoundsForm){0});
+	BoundsForm f = b->spare.at[b->nborrowed++];
 	f.constant = 0;
 	f.parts.n = f.places.n = 0;
 	return f;
 }
 
-static void form_return(Bounds *b, Form f)
+static void form_return(Bounds *b, BoundsForm f)
 {
 	b->spare.at[--b->nborrowed] = f;
 }
 
 /* Of e + sign*fact. */
 static Interval range_with(
-    Bounds *b, const Form *e, const Fact *fact, int sign, bool with_facts)
+    Bounds *b, const BoundsForm *e, const Fact *fact, int sign, bool with_facts)
 {
-	Form sum = form_borrow(b);
+	BoundsForm sum = form_borrow(b);
 	Interval r = everything;
 	if (add_form(b, &sum, e, 1) && add_form(b, &sum, &fact->form, sign) &&
 	    join_remainders(b, &sum, &fact->form))
@@ -576,7 +582,7 @@ static Interval range_with(
 }
 
 /* Is it listed with one of the form's first n terms? */
-static bool is_listed(const Fact *fact, const Form *f, int n)
+static bool is_listed(const Fact *fact, const BoundsForm *f, int n)
 {
 	for (int i = 0; i < n; i++)
 		for (int k = 0; k < fact->form.parts.n; k++)
@@ -592,9 +598,9 @@ static bool is_inside(Interval r, Interval all)
 }
 
 /* The facts in force that are sign*e but for a constant; NULL: there are none. */
-static const IntVec *facts_like(Bounds *b, const Form *e, int sign)
+static const IntVec *facts_like(Bounds *b, const BoundsForm *e, int sign)
 {
-	Form f = form_borrow(b);
+	BoundsForm f = form_borrow(b);
 	const Inner *in = NULL;
 	if (add_form(b, &f, e, sign)) {
 		f.constant = 0;
@@ -606,7 +612,7 @@ static const IntVec *facts_like(Bounds *b, const Form *e, int sign)
 
 /* What such facts leave of r, the last ones first, until that is enough. */
 static Interval range_by_like(
-    Bounds *b, const Form *e, Interval r, const Interval *enough)
+    Bounds *b, const BoundsForm *e, Interval r, const Interval *enough)
 {
 	for (int sign = 1; sign >= -1; sign -= 2) {
 		const IntVec *like = facts_like(b, e, sign);
@@ -627,14 +633,14 @@ static Interval range_by_like(
  * shares a term with it: another one, whose greatest is not below 0, leaves e as
  * it is.  Not NULL: a range inside of `enough` is so.  What proves a read is
  * mostly the condition before it, and in the index's own terms. */
-static Interval form_range(Bounds *b, const Form *e, bool with_facts,
+static Interval form_range(Bounds *b, const BoundsForm *e, bool with_facts,
     bool in_term, const Interval *enough)
 {
 	Interval r = sum_range(b, e, with_facts);
 	if (enough && !is_inside(r, *enough))
 		r = range_by_like(b, e, r, enough);
 	for (int i = 0; with_facts && i < e->parts.n; i++) {
-		const Term *t = e->parts.at[i].term->listed;
+		const BoundsTerm *t = e->parts.at[i].term->listed;
 		for (int k = t->in.n - 1; k >= 0; k--) {
 			const Fact *fact = &b->facts.at[t->in.at[k]];
 			if (enough && is_inside(r, *enough))
@@ -669,7 +675,7 @@ static void list_facts(Bounds *b, int from)
 	for (int i = from; i < b->facts.n; i++) {
 		const Fact *fact = &b->facts.at[i];
 		for (int k = 0; !fact->differs && k < fact->form.parts.n; k++) {
-			Term *t = fact->form.parts.at[k].term->listed;
+			BoundsTerm *t = fact->form.parts.at[k].term->listed;
 			if (!t->in.n || t->in.at[t->in.n - 1] != i)
 				vec_push(b->arena, &t->in, i);
 		}
@@ -681,10 +687,10 @@ static void list_facts(Bounds *b, int from)
 static void unlist_facts(const Facts *facts, int from)
 {
 	for (int i = facts->n - 1; i >= from; i--) {
-		const Form *f = &facts->at[i].form;
+		const BoundsForm *f = &facts->at[i].form;
 		IntVec *like = &facts->at[i].parts->in;
 		for (int k = 0; k < f->parts.n; k++) {
-			Term *t = f->parts.at[k].term->listed;
+			BoundsTerm *t = f->parts.at[k].term->listed;
 			if (t->in.n && t->in.at[t->in.n - 1] >= from)
 				t->in.n--;
 		}
@@ -696,7 +702,7 @@ static void unlist_facts(const Facts *facts, int from)
 static void narrow(Bounds *b, int first);
 
 /* The facts of an arm's condition; made once. */
-static void assume_arm(Bounds *b, Term *t, int arm)
+static void assume_arm(Bounds *b, BoundsTerm *t, int arm)
 {
 	int mark = b->facts.n;
 	if (!t->assumed[arm]) {
@@ -710,7 +716,7 @@ static void assume_arm(Bounds *b, Term *t, int arm)
 		vec_push(b->arena, &b->facts, t->facts[arm].at[i]);
 }
 
-static Interval arm_range(Bounds *b, Term *t, int arm, bool with_facts)
+static Interval arm_range(Bounds *b, BoundsTerm *t, int arm, bool with_facts)
 {
 	int mark = bounds_mark(b), n = b->terms.n, base = b->saved.n;
 	bool unreachable = b->unreachable, current = b->current;
@@ -739,13 +745,13 @@ static Interval arm_range(Bounds *b, Term *t, int arm, bool with_facts)
 	return r;
 }
 
-static Interval range_of_if(Bounds *b, Term *t, bool with_facts)
+static Interval range_of_if(Bounds *b, BoundsTerm *t, bool with_facts)
 {
 	Interval yes = arm_range(b, t, 0, with_facts);
 	return interval_hull(yes, arm_range(b, t, 1, with_facts));
 }
 
-static Interval own_range(Bounds *b, Term *t, bool with_facts)
+static Interval own_range(Bounds *b, BoundsTerm *t, bool with_facts)
 {
 	Interval r[3];
 	if (t->op == OP_AXIS)
@@ -771,7 +777,7 @@ static Interval own_range(Bounds *b, Term *t, bool with_facts)
 }
 
 /* Are the ranges of its forms known? */
-static bool is_known(const Bounds *b, const Term *t)
+static bool is_known(const Bounds *b, const BoundsTerm *t)
 {
 	for (int i = 0; i < t->nform; i++)
 		if (t->form[i]->state != b->state)
@@ -779,7 +785,7 @@ static bool is_known(const Bounds *b, const Term *t)
 	return t->op != OP_IF;
 }
 
-static Interval term_range(Bounds *b, Term *t, bool with_facts)
+static Interval term_range(Bounds *b, BoundsTerm *t, bool with_facts)
 {
 	bool light = !b->arms && (!t->nform || (with_facts && is_known(b, t)));
 	b->work += light ? 1 : TERM_WORK;
@@ -792,7 +798,7 @@ static Interval term_range(Bounds *b, Term *t, bool with_facts)
 /* --- facts ------------------------------------------------------------------- */
 
 /* An end of t's range that is `value` is cut off. */
-static void cut(Bounds *b, const Form *f)
+static void cut(Bounds *b, const BoundsForm *f)
 {
 	const Part *p = f->parts.at;
 	if (f->parts.n != 1 || f->constant % p->coefficient)
@@ -808,7 +814,7 @@ static void cut(Bounds *b, const Form *f)
 }
 
 /* f >= 0: each term by the others. */
-static void narrow_by(Bounds *b, const Form *f)
+static void narrow_by(Bounds *b, const BoundsForm *f)
 {
 	Interval few[FEW], *r = few;
 	if (f->parts.n > FEW)
@@ -891,7 +897,7 @@ static void first_round(Bounds *b, int number)
 	Fact fact = b->facts.at[number];
 	narrow_by_fact(b, &fact);
 	for (int i = 0; i < fact.form.parts.n; i++) {
-		Term *t = fact.form.parts.at[i].term;
+		BoundsTerm *t = fact.form.parts.at[i].term;
 		if (t->left.lo == t->once.lo && t->left.hi == t->once.hi)
 			continue;
 		vec_push(b->arena, &b->changes,
@@ -905,13 +911,14 @@ static void first_round(Bounds *b, int number)
 }
 
 /* May the term's range be another one than when the fact was applied? */
-static bool has_changed(const Term *t, int fact)
+static bool has_changed(const BoundsTerm *t, int fact)
 {
 	if (t->again || t->once_by > fact || t->op == OP_IF)
 		return true;
 	for (int k = 0; k < t->nform; k++)
 		for (int i = 0; i < t->form[k]->form.parts.n; i++) {
-			const Term *in = t->form[k]->form.parts.at[i].term;
+			const BoundsTerm *in =
+			    t->form[k]->form.parts.at[i].term;
 			if (in->again || in->once_by >= fact || in->nform)
 				return true;
 		}
@@ -928,7 +935,7 @@ static void second_round(Bounds *b, int number)
 		return;
 	narrow_by_fact(b, &fact);
 	for (int i = 0; i < fact.form.parts.n; i++) {
-		Term *t = fact.form.parts.at[i].term;
+		BoundsTerm *t = fact.form.parts.at[i].term;
 		if (t->again ||
 		    (t->left.lo == t->once.lo && t->left.hi == t->once.hi))
 			continue;
@@ -953,7 +960,7 @@ static void keep_same(Bounds *b)
 static void undo_second(Bounds *b)
 {
 	while (b->again.n) {
-		Term *t = b->again.at[--b->again.n];
+		BoundsTerm *t = b->again.at[--b->again.n];
 		t->left = t->once;
 		t->again = false;
 	}
@@ -1003,21 +1010,21 @@ void bounds_forget(Bounds *bounds, int mark)
  * c*part[1]: c times a min is at most c times either, c above 0; a max below 0
  * likewise; a clamp below 0 is the max of min(x, hi) and of lo, or of min(lo, hi)
  * where hi may be less. */
-static bool parts_of(Bounds *b, const Part *p, Form part[2])
+static bool parts_of(Bounds *b, const Part *p, BoundsForm part[2])
 {
-	const Term *t = p->term;
-	const Form *first = t->nform ? &t->form[0]->form : NULL;
-	const Form *low = t->nform > 1 ? &t->form[1]->form : NULL;
+	const BoundsTerm *t = p->term;
+	const BoundsForm *first = t->nform ? &t->form[0]->form : NULL;
+	const BoundsForm *low = t->nform > 1 ? &t->form[1]->form : NULL;
 	bool apart = (t->op == OP_MIN && p->coefficient > 0) ||
 	    (t->op == OP_MAX && p->coefficient < 0);
-	part[0] = part[1] = (Form){0};
+	part[0] = part[1] = (BoundsForm){0};
 	if (apart)
 		return add_form(b, &part[0], first, 1) &&
 		    add_form(b, &part[1], low, 1);
 	if (t->op != OP_CLAMP || p->coefficient > 0)
 		return false;
-	const Form *high = &t->form[2]->form;
-	Form room = {0};
+	const BoundsForm *high = &t->form[2]->form;
+	BoundsForm room = {0};
 	if (!add_form(b, &room, high, 1) || !add_form(b, &room, low, -1))
 		return false;
 	bool ordered = !room.parts.n && room.constant >= 0;
@@ -1027,9 +1034,9 @@ static bool parts_of(Bounds *b, const Part *p, Form part[2])
 			   pair_term(b, OP_MIN, low, high), 1));
 }
 
-static void push_fact(Bounds *b, bool differs, const Form *f)
+static void push_fact(Bounds *b, bool differs, const BoundsForm *f)
 {
-	Form parts = *f;
+	BoundsForm parts = *f;
 	parts.constant = 0;
 	vec_push(
 	    b->arena, &b->facts, (Fact){differs, *f, intern_form(b, &parts)});
@@ -1037,9 +1044,9 @@ static void push_fact(Bounds *b, bool differs, const Form *f)
 
 /* The facts that f >= 0 is as well: with the parts of each min, max and clamp in
  * its place.  What is left of `most` is not taken apart further. */
-static void assume_parts(Bounds *b, const Form *f, int *most)
+static void assume_parts(Bounds *b, const BoundsForm *f, int *most)
 {
-	Form part[2];
+	BoundsForm part[2];
 	int i = 0;
 	while (i < f->parts.n && !parts_of(b, &f->parts.at[i], part))
 		i++;
@@ -1050,7 +1057,7 @@ static void assume_parts(Bounds *b, const Form *f, int *most)
 	Part p = f->parts.at[i];
 	--*most;
 	for (int k = 0; k < 2; k++) {
-		Form g = {0};
+		BoundsForm g = {0};
 		if (add_form(b, &g, f, 1) &&
 		    add_part(b, &g, p.term, -p.coefficient) &&
 		    add_form(b, &g, &part[k], p.coefficient) &&
@@ -1063,7 +1070,7 @@ static void assume_parts(Bounds *b, const Form *f, int *most)
 static void assume_form(Bounds *b, const Expr *left, const Expr *right,
     int less, bool differs)
 {
-	Form f = {0}, g = {0};
+	BoundsForm f = {0}, g = {0};
 	const char *why;
 	if (!form_of(b, left, &f, &why) || !form_of(b, right, &g, &why) ||
 	    !add_form(b, &f, &g, -1) || !join_remainders(b, &f, &g))
@@ -1081,7 +1088,7 @@ static void assume_form(Bounds *b, const Expr *left, const Expr *right,
 
 /* Whatever the facts are: those in force may be others than those that have left
  * something of terms. */
-static Interval bare_range(Bounds *b, const Form *f)
+static Interval bare_range(Bounds *b, const BoundsForm *f)
 {
 	bool bare = b->bare;
 	b->bare = true;
@@ -1138,7 +1145,7 @@ static void assume_comparison(Bounds *b, Op op, const Expr *x, const Expr *y)
 static const Expr *exact_operand(Bounds *b, const Expr *e, bool *data)
 {
 	const Expr *read = e;
-	Form f = {0};
+	BoundsForm f = {0};
 	const char *why;
 	if (e->type == DT_INDEX)
 		return e;
@@ -1199,7 +1206,7 @@ void bounds_assume(Bounds *bounds, const Expr *c, bool truth)
 	switch (c->op) {
 	case OP_INT: /* a comparison of params */
 		if ((c->i != 0) != truth) {
-			push_fact(bounds, false, &(Form){.constant = -1});
+			push_fact(bounds, false, &(BoundsForm){.constant = -1});
 			bounds->current = false;
 		}
 		return;
@@ -1229,7 +1236,7 @@ void bounds_assume(Bounds *bounds, const Expr *c, bool truth)
 bool bounds_range(Bounds *bounds, const Expr *index, const Interval *enough,
     Interval *range, const char **why)
 {
-	Form e = {0};
+	BoundsForm e = {0};
 	bounds->products = expr_has_data(index);
 	bool formed = form_of(bounds, index, &e, why);
 	bounds->products = false;

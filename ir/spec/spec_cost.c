@@ -37,7 +37,7 @@ typedef struct {
 	int naxes, axis[MOVES_MAX];
 	int64_t first, step, n;
 	Plane end[MOVES_MAX];
-} Moves;
+} MovingAxes;
 
 typedef struct Kept Kept;
 struct Kept {
@@ -57,9 +57,9 @@ typedef struct {
 	bool huge;     /* past 64 bits */
 	Kept **kept;   /* buckets */
 	int nbuckets, nkept;
-} Sums;
+} StepSums;
 
-static bool ended(const Sums *s)
+static bool ended(const StepSums *s)
 {
 	return s->huge || *s->left <= 0;
 }
@@ -69,7 +69,7 @@ static bool ended(const Sums *s)
 static const Wide plane_most = INTERVAL_LIMIT >> 2;
 
 /* a + scale*b */
-static Plane plane_add(const Moves *m, Plane a, const Plane *b, Wide scale)
+static Plane plane_add(const MovingAxes *m, Plane a, const Plane *b, Wide scale)
 {
 	a.at += interval_product(b->at, scale);
 	for (int i = 0; i < m->naxes; i++)
@@ -84,7 +84,7 @@ static Plane plane_of_number(Wide number)
 
 /* Not above any of its values: each axis but the first at one of its ends, from
  * the innermost outwards. */
-static Wide plane_least(const Moves *m, const Plane *of)
+static Wide plane_least(const MovingAxes *m, const Plane *of)
 {
 	Plane a = *of;
 	for (int i = m->naxes - 1; i > 0; i--) {
@@ -102,13 +102,13 @@ static Wide plane_least(const Moves *m, const Plane *of)
 	return interval_limited(a.at);
 }
 
-static Wide plane_greatest(const Moves *m, const Plane *of)
+static Wide plane_greatest(const MovingAxes *m, const Plane *of)
 {
 	Plane a = plane_add(m, (Plane){0}, of, -1);
 	return -plane_least(m, &a);
 }
 
-static bool plane_is_fixed(const Moves *m, const Plane *a)
+static bool plane_is_fixed(const MovingAxes *m, const Plane *a)
 {
 	for (int i = 0; i < m->naxes; i++)
 		if (a->step[i])
@@ -116,11 +116,12 @@ static bool plane_is_fixed(const Moves *m, const Plane *a)
 	return true;
 }
 
-static bool plane_of(Sums *s, const Moves *m, const Expr *e, Plane *out);
+static bool plane_of(
+    StepSums *s, const MovingAxes *m, const Expr *e, Plane *out);
 
 /* The greater (sign 1) or the lesser (-1), which is the same one everywhere. */
 static bool plane_pick(
-    const Moves *m, const Plane *a, const Plane *b, int sign, Plane *out)
+    const MovingAxes *m, const Plane *a, const Plane *b, int sign, Plane *out)
 {
 	Plane d = plane_add(m, (Plane){0}, a, sign);
 	d = plane_add(m, d, b, -sign);
@@ -129,7 +130,8 @@ static bool plane_pick(
 	return first || plane_greatest(m, &d) <= 0;
 }
 
-static bool plane_call(Sums *s, const Moves *m, const Expr *e, Plane *out)
+static bool plane_call(
+    StepSums *s, const MovingAxes *m, const Expr *e, Plane *out)
 {
 	Plane x[3], negative;
 	for (int i = 0; i < e->narg; i++)
@@ -147,7 +149,7 @@ static bool plane_call(Sums *s, const Moves *m, const Expr *e, Plane *out)
 	}
 }
 
-static bool steps_divide(const Moves *m, const Plane *a, Wide by)
+static bool steps_divide(const MovingAxes *m, const Plane *a, Wide by)
 {
 	for (int i = 0; i < m->naxes; i++)
 		if (a->step[i] % by)
@@ -156,7 +158,7 @@ static bool steps_divide(const Moves *m, const Plane *a, Wide by)
 }
 
 static bool plane_quotient(
-    const Moves *m, Op op, const Plane *a, Wide by, Plane *out)
+    const MovingAxes *m, Op op, const Plane *a, Wide by, Plane *out)
 {
 	Wide q = wide_floordiv(a->at, by);
 	*out = *a;
@@ -176,7 +178,8 @@ static bool plane_quotient(
 	return true;
 }
 
-static bool plane_binary(Sums *s, const Moves *m, const Expr *e, Plane *out)
+static bool plane_binary(
+    StepSums *s, const MovingAxes *m, const Expr *e, Plane *out)
 {
 	Plane a, b;
 	if (!plane_of(s, m, e->arg[0], &a) || !plane_of(s, m, e->arg[1], &b))
@@ -199,13 +202,15 @@ static bool plane_binary(Sums *s, const Moves *m, const Expr *e, Plane *out)
 }
 
 /* Is d `op` 0 everywhere, or nowhere? */
-static bool plane_compare(const Moves *m, Op op, const Plane *d, bool *truth)
+static bool plane_compare(
+    const MovingAxes *m, Op op, const Plane *d, bool *truth)
 {
 	return compare_zero(
 	    op, plane_least(m, d), plane_greatest(m, d), truth);
 }
 
-static bool plane_truth(Sums *s, const Moves *m, const Expr *e, bool *truth)
+static bool plane_truth(
+    StepSums *s, const MovingAxes *m, const Expr *e, bool *truth)
 {
 	Plane a, b;
 	switch (e->op) {
@@ -230,7 +235,7 @@ static bool plane_truth(Sums *s, const Moves *m, const Expr *e, bool *truth)
 	}
 }
 
-static Plane plane_of_axis(const Sums *s, const Moves *m, int axis)
+static Plane plane_of_axis(const StepSums *s, const MovingAxes *m, int axis)
 {
 	Plane a = {.at = s->at[axis]};
 	for (int i = 0; i < m->naxes; i++)
@@ -242,7 +247,8 @@ static Plane plane_of_axis(const Sums *s, const Moves *m, int axis)
 }
 
 /* False where it is none over all that the axes take. */
-static bool plane_of(Sums *s, const Moves *m, const Expr *e, Plane *out)
+static bool plane_of(
+    StepSums *s, const MovingAxes *m, const Expr *e, Plane *out)
 {
 	bool truth;
 	--*s->left;
@@ -265,7 +271,8 @@ static bool plane_of(Sums *s, const Moves *m, const Expr *e, Plane *out)
 	}
 }
 
-static bool end_of(Sums *s, const Moves *m, const CostPart *p, Plane *out)
+static bool end_of(
+    StepSums *s, const MovingAxes *m, const CostPart *p, Plane *out)
 {
 	*out = plane_of_number(p->extent);
 	return !p->limit || plane_of(s, m, p->limit, out);
@@ -273,10 +280,10 @@ static bool end_of(Sums *s, const Moves *m, const CostPart *p, Plane *out)
 
 /* --- degrees ----------------------------------------------------------------- */
 
-static Wide value_of(Sums *s, const Cost *cost);
-static int degree_of(Sums *s, Moves *m, const Cost *cost);
+static Wide value_of(StepSums *s, const Cost *cost);
+static int degree_of(StepSums *s, MovingAxes *m, const Cost *cost);
 
-static bool any_moves(const Moves *m, const CostPart *p)
+static bool any_moves(const MovingAxes *m, const CostPart *p)
 {
 	for (int i = 0; i < p->needs.n; i++)
 		for (int k = 0; k < m->naxes; k++)
@@ -286,7 +293,7 @@ static bool any_moves(const Moves *m, const CostPart *p)
 }
 
 /* Of a sum along an axis that joins those that move. */
-static int degree_of_sum(Sums *s, Moves *m, const CostPart *p)
+static int degree_of_sum(StepSums *s, MovingAxes *m, const CostPart *p)
 {
 	Plane end;
 	if (m->naxes == MOVES_MAX || !end_of(s, m, p, &end))
@@ -304,7 +311,8 @@ static int degree_of_sum(Sums *s, Moves *m, const CostPart *p)
 
 /* By how much the first arm is dearer where the axis that moves is at its
  * number t. */
-static Wide dearer_at(Sums *s, const Moves *m, const CostPart *p, int64_t t)
+static Wide dearer_at(
+    StepSums *s, const MovingAxes *m, const CostPart *p, int64_t t)
 {
 	int64_t *at = &s->at[m->axis[0]], before = *at;
 	*at = m->first + m->step * t;
@@ -319,7 +327,7 @@ static bool never_dearer(const Cost *a, const Cost *b)
 }
 
 /* Of the dearer arm: the same one everywhere. */
-static int degree_of_dearer(Sums *s, Moves *m, const CostPart *p)
+static int degree_of_dearer(StepSums *s, MovingAxes *m, const CostPart *p)
 {
 	const Cost *a = &p->cost[0], *b = &p->cost[1];
 	if (never_dearer(a, b))
@@ -336,7 +344,7 @@ static int degree_of_dearer(Sums *s, Moves *m, const CostPart *p)
 }
 
 /* Of a cost as a polynomial of the axes that move; -1: it may be none. */
-static int degree_of(Sums *s, Moves *m, const Cost *cost)
+static int degree_of(StepSums *s, MovingAxes *m, const Cost *cost)
 {
 	int most = 0;
 	for (const CostPart *p = cost->parts; p; p = p->next) {
@@ -354,9 +362,9 @@ static int degree_of(Sums *s, Moves *m, const Cost *cost)
 }
 
 static int degree_along(
-    Sums *s, const CostPart *p, int64_t first, int64_t step, int64_t n)
+    StepSums *s, const CostPart *p, int64_t first, int64_t step, int64_t n)
 {
-	Moves m = {.naxes = 1,
+	MovingAxes m = {.naxes = 1,
 	    .axis = {p->axis},
 	    .first = first,
 	    .step = step,
@@ -366,14 +374,14 @@ static int degree_along(
 
 /* --- sums -------------------------------------------------------------------- */
 
-static Wide value_at(Sums *s, const CostPart *p, int64_t place)
+static Wide value_at(StepSums *s, const CostPart *p, int64_t place)
 {
 	s->at[p->axis] = place;
 	return value_of(s, &p->cost[0]);
 }
 
 static Wide sum_of_few(
-    Sums *s, const CostPart *p, int64_t first, int64_t step, int64_t n)
+    StepSums *s, const CostPart *p, int64_t first, int64_t step, int64_t n)
 {
 	Wide sum = 0;
 	for (int64_t i = 0; i < n && !ended(s); i++)
@@ -382,7 +390,7 @@ static Wide sum_of_few(
 }
 
 /* Of a polynomial; false where numbers on the way are too large. */
-static bool sum_of_polynomial(Sums *s, const CostPart *p, int64_t first,
+static bool sum_of_polynomial(StepSums *s, const CostPart *p, int64_t first,
     int64_t step, int64_t n, int degree, Wide *sum)
 {
 	Wide difference[MOVES_MAX + 1], choose = n, product;
@@ -404,7 +412,7 @@ static bool sum_of_polynomial(Sums *s, const CostPart *p, int64_t first,
 
 /* Over n points of a part's axis. */
 static Wide sum_along(
-    Sums *s, const CostPart *p, int64_t first, int64_t step, int64_t n)
+    StepSums *s, const CostPart *p, int64_t first, int64_t step, int64_t n)
 {
 	int64_t period = p->cost[0].period, half = n / 2;
 	Wide sum = 0;
@@ -426,7 +434,7 @@ static Wide sum_along(
 	return sum;
 }
 
-static void grow_kept(Sums *s)
+static void grow_kept(StepSums *s)
 {
 	Kept **old = s->kept;
 	int n = s->nbuckets;
@@ -442,7 +450,7 @@ static void grow_kept(Sums *s)
 }
 
 static bool is_kept(
-    const Sums *s, const Kept *k, const CostPart *p, int64_t end)
+    const StepSums *s, const Kept *k, const CostPart *p, int64_t end)
 {
 	bool same = k->part == p && k->end == end;
 	for (int i = 0; i < p->others.n && same; i++)
@@ -451,7 +459,7 @@ static bool is_kept(
 }
 
 /* The sum that was kept, or room for it; NULL: there is none. */
-static Kept *kept(Sums *s, const CostPart *p, int64_t end)
+static Kept *kept(StepSums *s, const CostPart *p, int64_t end)
 {
 	uint64_t hash = hash_mix((uint64_t)(uintptr_t)p + (uint64_t)end);
 	int n = p->others.n;
@@ -476,7 +484,7 @@ static Kept *kept(Sums *s, const CostPart *p, int64_t end)
 }
 
 /* Over the points of a part's axis below `end`. */
-static Wide sum_below(Sums *s, const CostPart *p, int64_t end)
+static Wide sum_below(StepSums *s, const CostPart *p, int64_t end)
 {
 	int64_t before = s->at[p->axis];
 	Kept *here = kept(s, p, end), *last = kept(s, p, -1);
@@ -498,9 +506,9 @@ static Wide sum_below(Sums *s, const CostPart *p, int64_t end)
 	return sum;
 }
 
-static const Moves none;
+static const MovingAxes none;
 
-static Wide value_of_part(Sums *s, const CostPart *p)
+static Wide value_of_part(StepSums *s, const CostPart *p)
 {
 	Plane end;
 	if (p->axis < 0)
@@ -514,7 +522,7 @@ static Wide value_of_part(Sums *s, const CostPart *p)
 }
 
 /* Where all axes stand. */
-static Wide value_of(Sums *s, const Cost *cost)
+static Wide value_of(StepSums *s, const Cost *cost)
 {
 	Wide sum = cost->fixed;
 	for (const CostPart *p = cost->parts; p && !ended(s); p = p->next) {
@@ -529,7 +537,7 @@ static Wide value_of(Sums *s, const Cost *cost)
 bool cost_sum(
     Arena *arena, const Cost *cost, int naxes, int64_t *left, int64_t *sum)
 {
-	Sums s = {.arena = arena, .left = left};
+	StepSums s = {.arena = arena, .left = left};
 	if (cost->parts)
 		s.at = NEW_N(arena, int64_t, naxes);
 	Wide value = value_of(&s, cost);

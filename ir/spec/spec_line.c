@@ -13,7 +13,7 @@ typedef struct {
 	int axis;	     /* -1: none moves */
 	int64_t first, last; /* both included */
 	int64_t *point;	     /* by axis: where the others stand */
-} Walk;
+} LineWalk;
 
 typedef struct {
 	Wide begin, step;
@@ -22,21 +22,21 @@ typedef struct {
 /* A tenth of a second. */
 enum { VISITS_MAX = 1 << 20 };
 
-static bool line_of(const Walk *walk, const Expr *e, Line *out);
+static bool line_of(const LineWalk *walk, const Expr *e, Line *out);
 
 static Line fixed(Wide value)
 {
 	return (Line){value, 0};
 }
 
-static Wide line_end(const Walk *walk, Line a)
+static Wide line_end(const LineWalk *walk, Line a)
 {
 	return a.begin + a.step * (walk->last - walk->first);
 }
 
 /* Is it at most 0 everywhere (-1), at least 0 everywhere (1), or does it change
  * (0)?  What is 0 everywhere is at most 0. */
-static int side(const Walk *walk, Line a)
+static int side(const LineWalk *walk, Line a)
 {
 	Wide begin = a.begin, end = line_end(walk, a);
 	return begin <= 0 && end <= 0 ? -1 : begin >= 0 && end >= 0 ? 1 : 0;
@@ -47,21 +47,22 @@ static Line minus(Line a, Line b)
 	return (Line){a.begin - b.begin, a.step - b.step};
 }
 
-static bool line_greatest(const Walk *walk, Line a, Line b, Line *out)
+static bool line_greatest(const LineWalk *walk, Line a, Line b, Line *out)
 {
 	int s = side(walk, minus(a, b));
 	*out = s < 0 ? b : a;
 	return s != 0;
 }
 
-static bool line_least(const Walk *walk, Line a, Line b, Line *out)
+static bool line_least(const LineWalk *walk, Line a, Line b, Line *out)
 {
 	int s = side(walk, minus(a, b));
 	*out = s < 0 ? a : b;
 	return s != 0;
 }
 
-static bool line_quotient(const Walk *walk, Op op, Line a, Wide c, Line *out)
+static bool line_quotient(
+    const LineWalk *walk, Op op, Line a, Wide c, Line *out)
 {
 	Wide q = wide_floordiv(a.begin, c);
 	bool steps = a.step % c == 0;
@@ -89,14 +90,14 @@ bool compare_zero(Op op, Wide lo, Wide hi, bool *truth)
 	return always || never;
 }
 
-static bool line_compare(const Walk *walk, Op op, Line d, bool *truth)
+static bool line_compare(const LineWalk *walk, Op op, Line d, bool *truth)
 {
 	Wide begin = d.begin, end = line_end(walk, d);
 	return compare_zero(
 	    op, wide_min(begin, end), wide_max(begin, end), truth);
 }
 
-static bool line_truth(const Walk *walk, const Expr *e, bool *truth)
+static bool line_truth(const LineWalk *walk, const Expr *e, bool *truth)
 {
 	Line a, b;
 	switch (e->op) {
@@ -121,7 +122,7 @@ static bool line_truth(const Walk *walk, const Expr *e, bool *truth)
 	}
 }
 
-static bool line_call(const Walk *walk, const Expr *e, Line *out)
+static bool line_call(const LineWalk *walk, const Expr *e, Line *out)
 {
 	Line x[3];
 	for (int i = 0; i < e->narg; i++)
@@ -141,7 +142,7 @@ static bool line_call(const Walk *walk, const Expr *e, Line *out)
 	}
 }
 
-static bool line_binary(const Walk *walk, const Expr *e, Line *out)
+static bool line_binary(const LineWalk *walk, const Expr *e, Line *out)
 {
 	Line a, b;
 	if (!line_of(walk, e->arg[0], &a) || !line_of(walk, e->arg[1], &b))
@@ -162,7 +163,7 @@ static bool line_binary(const Walk *walk, const Expr *e, Line *out)
 	}
 }
 
-static bool line_of(const Walk *walk, const Expr *e, Line *out)
+static bool line_of(const LineWalk *walk, const Expr *e, Line *out)
 {
 	bool truth;
 	switch (e->op) {
@@ -197,7 +198,7 @@ typedef struct {
 	const Expr *index;
 	const Axis *axes;
 	const AxisSet *moves;
-	Walk walk;
+	LineWalk walk;
 	Wide most, found;
 	int visits;
 	int64_t *left;
@@ -206,7 +207,7 @@ typedef struct {
 /* Is the greatest known, or may no more be looked at? */
 static bool look_at(Most *m, int64_t first, int64_t last)
 {
-	Walk *walk = &m->walk;
+	LineWalk *walk = &m->walk;
 	Line line;
 	walk->first = first;
 	walk->last = last;

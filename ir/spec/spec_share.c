@@ -108,7 +108,7 @@ static void insert(Share *s, int at, Block b)
 typedef struct {
 	int n, *axis;
 	bool done;
-} Order;
+} AxisOrder;
 
 /* Are the indices of a read axes, each another one? */
 static bool is_plain(const Expr *read)
@@ -126,7 +126,7 @@ static bool is_plain(const Expr *read)
 /* Takes the first read along as many axes as there are in the order. */
 static bool order_by(Expr *e, void *context)
 {
-	Order *order = context;
+	AxisOrder *order = context;
 	if (e->op != OP_READ || order->done || e->narg != order->n ||
 	    !is_plain(e))
 		return true;
@@ -136,10 +136,10 @@ static bool order_by(Expr *e, void *context)
 	return false;
 }
 
-static Order block_order(const Share *s, const Expr *e)
+static AxisOrder block_order(const Share *s, const Expr *e)
 {
 	const AxisSet *uses = summary(s, e)->axes;
-	Order order = {.n = uses->n, .axis = NEW_N(s->arena, int, uses->n)};
+	AxisOrder order = {.n = uses->n, .axis = NEW_N(s->arena, int, uses->n)};
 	for (int i = 0; i < uses->n; i++)
 		order.axis[i] = uses->axis[i];
 	return order;
@@ -147,16 +147,16 @@ static Order block_order(const Share *s, const Expr *e)
 
 /* As something lies that it is computed of and that varies along all of them,
  * so that both are read side by side; else as the block has them. */
-static Order order_of(const Share *s, Expr *e)
+static AxisOrder order_of(const Share *s, Expr *e)
 {
-	Order order = block_order(s, e);
+	AxisOrder order = block_order(s, e);
 	expr_walk(e, order_by, &order);
 	return order;
 }
 
 /* A block before block `at` that computes `e` of it; returns its buffer.  The
  * axes of `order` become its own. */
-static int outline(Share *s, int at, Expr *e, const Order *order)
+static int outline(Share *s, int at, Expr *e, const AxisOrder *order)
 {
 	const Block *from = block_at(s, at);
 	int n = from->naxes;
@@ -210,7 +210,7 @@ static void read_instead(
 	    s->arena, block_at(s, block)->body, replace_node, &r);
 }
 
-static Expr **index_of(const Share *s, const Order *order)
+static Expr **index_of(const Share *s, const AxisOrder *order)
 {
 	Expr **index = NEW_N(s->arena, Expr *, order->n);
 	for (int i = 0; i < order->n; i++)
@@ -263,7 +263,7 @@ static void outline_invariants(Share *s)
 		Expr *e = find_invariant(s, b, b->body);
 		if (!e)
 			continue;
-		Order order = order_of(s, e);
+		AxisOrder order = order_of(s, e);
 		Expr **index = index_of(s, &order);
 		int buffer = outline(s, i, e, &order);
 		read_instead(s, i + 1, e, buffer, index);
@@ -278,9 +278,9 @@ static void outline_invariants(Share *s)
 typedef struct {
 	const Block *a, *b;
 	int *map;
-} Match;
+} BlockMatch;
 
-static bool match_axis(Match *m, int a, int b)
+static bool match_axis(BlockMatch *m, int a, int b)
 {
 	if (m->map[a] >= 0)
 		return m->map[a] == b;
@@ -291,7 +291,7 @@ static bool match_axis(Match *m, int a, int b)
 	return m->a->axes[a].extent == m->b->axes[b].extent;
 }
 
-static bool match(Match *m, const Expr *a, const Expr *b)
+static bool match(BlockMatch *m, const Expr *a, const Expr *b)
 {
 	bool same = a->op == b->op && a->type == b->type && a->narg == b->narg;
 	if (same && a->op == OP_AXIS)
@@ -305,9 +305,9 @@ static bool match(Match *m, const Expr *a, const Expr *b)
 	return same;
 }
 
-static Match new_match(const Share *s, int a, int b)
+static BlockMatch new_match(const Share *s, int a, int b)
 {
-	Match m = {block_at(s, a), block_at(s, b),
+	BlockMatch m = {block_at(s, a), block_at(s, b),
 	    NEW_N(s->arena, int, block_at(s, a)->naxes)};
 	for (int i = 0; i < m.a->naxes; i++)
 		m.map[i] = -1;
@@ -317,7 +317,7 @@ static Match new_match(const Share *s, int a, int b)
 /* The largest dear part of `e`, of block a, that is equal to `other`; the axes
  * that go with each other are left in the match. */
 static Expr *find_equal(
-    const Share *s, Match *m, int a, int b, Expr *e, const Expr *other)
+    const Share *s, BlockMatch *m, int a, int b, Expr *e, const Expr *other)
 {
 	Expr *found = NULL;
 	if (!is_whole(e) || !is_dear(s, e))
@@ -333,7 +333,7 @@ static Expr *find_equal(
 }
 
 /* Does a block write what is looked for, at each of its axes? */
-static bool is_written(const Share *s, const Match *m, const Expr *e)
+static bool is_written(const Share *s, const BlockMatch *m, const Expr *e)
 {
 	for (int i = 0; i < m->a->naxes; i++)
 		if (m->map[i] < 0)
@@ -354,7 +354,7 @@ static bool may_store(const Block *a, const Block *b)
 }
 
 /* Both have it in common along some rows. */
-static bool is_worth_storing(const Share *s, const Match *m, Expr *e)
+static bool is_worth_storing(const Share *s, const BlockMatch *m, Expr *e)
 {
 	const Block *a = m->a, *b = m->b;
 	const AxisSet *uses = summary(s, e)->axes;
@@ -366,7 +366,8 @@ static bool is_worth_storing(const Share *s, const Match *m, Expr *e)
 }
 
 /* The other block's axes that go with those. */
-static Expr **mapped(const Share *s, const Match *m, const Order *order)
+static Expr **mapped(
+    const Share *s, const BlockMatch *m, const AxisOrder *order)
 {
 	Expr **index = NEW_N(s->arena, Expr *, order->n);
 	for (int i = 0; i < order->n; i++)
@@ -416,7 +417,7 @@ static bool share_part(Share *s, int *b, Expr *e)
 		return false;
 	bool known = *alike_slot(s, summary(s, e)->alike) != 0;
 	for (int a = 0; known && a < *b; a++) {
-		Match m;
+		BlockMatch m;
 		if (block_at(s, a)->reduce != REDUCE_NONE &&
 		    !may_store(block_at(s, a), block_at(s, *b)))
 			continue;
@@ -425,14 +426,14 @@ static bool share_part(Share *s, int *b, Expr *e)
 		if (!equal)
 			continue;
 		if (is_written(s, &m, equal)) {
-			Order all = block_order(s, equal);
+			AxisOrder all = block_order(s, equal);
 			read_instead(
 			    s, *b, e, m.a->buffer, mapped(s, &m, &all));
 			return true;
 		}
 		if (!is_worth_storing(s, &m, equal))
 			continue;
-		Order order = order_of(s, equal);
+		AxisOrder order = order_of(s, equal);
 		Expr **here = index_of(s, &order);
 		Expr **there = mapped(s, &m, &order);
 		int buffer = outline(s, a, equal, &order);

@@ -14,7 +14,7 @@ typedef struct {
 	Expr *e;     /* NULL: a message has been given */
 	Interval range; /* of integers without data: for exactness, without facts */
 	bool data;   /* reads, or reduces */
-} Value;
+} TypedValue;
 
 typedef struct {
 	Typer *typer;
@@ -25,7 +25,7 @@ typedef struct {
 	bool failed;  /* a message was given, but typing went on */
 } Types;
 
-static const Value bad = {0};
+static const TypedValue bad = {0};
 
 /* --- numbers ----------------------------------------------------------------- */
 
@@ -33,9 +33,9 @@ static const Value bad = {0};
 typedef struct {
 	Number number;
 	bool is_bool; /* then number.i is 0 or 1 */
-} Known;
+} KnownNumber;
 
-static bool known(Typer *t, Node *n, Known *k);
+static bool known(Typer *t, Node *n, KnownNumber *k);
 
 static bool refuse_number(Typer *t, const Node *n, const char *why)
 {
@@ -46,7 +46,7 @@ static bool refuse_number(Typer *t, const Node *n, const char *why)
 
 static bool known_number(Typer *t, Node *n, Number *number)
 {
-	Known k;
+	KnownNumber k;
 	if (!known(t, n, &k))
 		return false;
 	if (k.is_bool)
@@ -58,7 +58,7 @@ static bool known_number(Typer *t, Node *n, Number *number)
 
 static bool known_truth(Typer *t, Node *n, bool *truth)
 {
-	Known k;
+	KnownNumber k;
 	if (!known(t, n, &k))
 		return false;
 	if (!k.is_bool)
@@ -68,7 +68,7 @@ static bool known_truth(Typer *t, Node *n, bool *truth)
 	return true;
 }
 
-static bool known_binary(Typer *t, Node *n, Known *k)
+static bool known_binary(Typer *t, Node *n, KnownNumber *k)
 {
 	const char *why;
 	if (n->op == OP_AND || n->op == OP_OR) {
@@ -94,7 +94,7 @@ static bool known_binary(Typer *t, Node *n, Known *k)
 	    refuse_number(t, n, why);
 }
 
-static bool known_unary(Typer *t, Node *n, Known *k)
+static bool known_unary(Typer *t, Node *n, KnownNumber *k)
 {
 	const char *why;
 	Number a;
@@ -111,7 +111,7 @@ static bool known_unary(Typer *t, Node *n, Known *k)
 		refuse_number(t, n, why));
 }
 
-static bool known_call(Typer *t, Node *n, Known *k)
+static bool known_call(Typer *t, Node *n, KnownNumber *k)
 {
 	const char *why;
 	Number args[3];
@@ -123,10 +123,10 @@ static bool known_call(Typer *t, Node *n, Known *k)
 	    refuse_number(t, n, why);
 }
 
-static bool known(Typer *t, Node *n, Known *k)
+static bool known(Typer *t, Node *n, KnownNumber *k)
 {
 	bool truth;
-	*k = (Known){0};
+	*k = (KnownNumber){0};
 	switch (n->kind) {
 	case NODE_BAD:
 		return false;
@@ -208,7 +208,7 @@ static bool untyped(const Expr *e)
 	return e->type >= DT_INDEX;
 }
 
-static bool is_number(Value v)
+static bool is_number(TypedValue v)
 {
 	return untyped(v.e) && (v.e->op == OP_INT || v.e->op == OP_FLOAT);
 }
@@ -225,9 +225,9 @@ static Number number_of(const Expr *e)
 			       : (Number){.is_float = true, .f = e->f};
 }
 
-static Value value_of_number(Types *t, Number x)
+static TypedValue value_of_number(Types *t, Number x)
 {
-	Value v = {.range = {x.i, x.i}};
+	TypedValue v = {.range = {x.i, x.i}};
 	if (!x.is_float) {
 		v.e = expr_int(t->arena, DT_INDEX, x.i);
 		return v;
@@ -237,12 +237,12 @@ static Value value_of_number(Types *t, Number x)
 	return v;
 }
 
-static Value typed(Expr *e, bool data)
+static TypedValue typed(Expr *e, bool data)
 {
-	return (Value){.e = e, .data = data};
+	return (TypedValue){.e = e, .data = data};
 }
 
-static Value truth_value(Types *t, bool truth)
+static TypedValue truth_value(Types *t, bool truth)
 {
 	return typed(expr_int(t->arena, DT_BOOL, truth), false);
 }
@@ -364,7 +364,7 @@ static Expr *retype(Types *t, Expr *e, DType type)
 }
 
 /* The operand as `type`: an untyped one takes it, a typed one is promoted. */
-static Expr *coerce(Types *t, Value v, DType type)
+static Expr *coerce(Types *t, TypedValue v, DType type)
 {
 	if (untyped(v.e))
 		return retype(t, v.e, type);
@@ -395,7 +395,7 @@ static DType default_type(const Types *t, bool is_float)
 
 /* --- operands that must agree ------------------------------------------------ */
 
-static bool any_untyped_float(const Value *v, int n)
+static bool any_untyped_float(const TypedValue *v, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (v[i].e->type == UNTYPED_FLOAT)
@@ -405,8 +405,8 @@ static bool any_untyped_float(const Value *v, int n)
 
 /* The dtype of the typed operands; DT_INDEX where none is typed.  False after a
  * message where two differ. */
-static bool common_type(
-    Types *t, const Node *n, const Value *v, int nv, bool promote, DType *type)
+static bool common_type(Types *t, const Node *n, const TypedValue *v, int nv,
+    bool promote, DType *type)
 {
 	*type = DT_INDEX;
 	for (int i = 0; i < nv; i++) {
@@ -429,8 +429,8 @@ static bool common_type(
 
 /* Makes the operands one type, into `args`; false after a message.  All may be
  * untyped: then they are integers or floats. */
-static bool agree(Types *t, const Node *n, const Value *v, int nv, bool promote,
-    Expr **args, DType *type)
+static bool agree(Types *t, const Node *n, const TypedValue *v, int nv,
+    bool promote, Expr **args, DType *type)
 {
 	if (!common_type(t, n, v, nv, promote, type))
 		return false;
@@ -446,7 +446,7 @@ static bool agree(Types *t, const Node *n, const Value *v, int nv, bool promote,
 	return fine;
 }
 
-static bool all_numbers(const Value *v, int n)
+static bool all_numbers(const TypedValue *v, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (!is_number(v[i]))
@@ -454,7 +454,7 @@ static bool all_numbers(const Value *v, int n)
 	return true;
 }
 
-static bool any_data(const Value *v, int n)
+static bool any_data(const TypedValue *v, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (v[i].data)
@@ -462,7 +462,7 @@ static bool any_data(const Value *v, int n)
 	return false;
 }
 
-static Value refuse(Types *t, const Node *n, const char *why)
+static TypedValue refuse(Types *t, const Node *n, const char *why)
 {
 	report_error(t->report, n->span, "'%s' %s", quote(t, n->span), why);
 	return bad;
@@ -474,20 +474,22 @@ static bool may_pass(Interval r)
 	return !wide_fits(r.lo) || !wide_fits(r.hi);
 }
 
-static Value refuse_past(Types *t, const Node *n, const Expr *e)
+static TypedValue refuse_past(Types *t, const Node *n, const Expr *e)
 {
 	return refuse(t, n, expr_has_data(e)
 		? "may pass 64 bits: clamp the data first" : "may pass 64 bits");
 }
 
 /* An untyped integer, whose range must fit 64 bits. */
-static Value index_value(Types *t, const Node *n, Expr *e, Interval r, bool data)
+static TypedValue index_value(
+    Types *t, const Node *n, Expr *e, Interval r, bool data)
 {
 	return !data && may_pass(r) ? refuse_past(t, n, e)
-				    : (Value){e, r, data};
+				    : (TypedValue){e, r, data};
 }
 
-static Value result(Types *t, const Node *n, Expr *e, Interval r, bool data)
+static TypedValue result(
+    Types *t, const Node *n, Expr *e, Interval r, bool data)
 {
 	return e->type == DT_INDEX ? index_value(t, n, e, r, data)
 				   : typed(e, data);
@@ -514,7 +516,7 @@ static Interval range_of(Op op, Interval a, Interval b)
 }
 
 /* // and %: integers over a positive integer over params. */
-static bool division_fine(Types *t, const Node *n, const Value *v)
+static bool division_fine(Types *t, const Node *n, const TypedValue *v)
 {
 	if (!is_number(v[1]) || v[1].e->op != OP_INT || v[1].e->i <= 0) {
 		report_error(t->report, n->arg[1]->span,
@@ -531,7 +533,7 @@ static bool division_fine(Types *t, const Node *n, const Value *v)
 	return true;
 }
 
-static Value arithmetic(Types *t, Node *n, Value *v)
+static TypedValue arithmetic(Types *t, Node *n, TypedValue *v)
 {
 	Number x;
 	const char *why;
@@ -567,13 +569,13 @@ static Value arithmetic(Types *t, Node *n, Value *v)
 
 /* May two compare otherwise than u64 that is read, which an index has up to
  * 2^63 - 1? */
-static bool clamped_differs(const Value *v)
+static bool clamped_differs(const TypedValue *v)
 {
 	Wide a = v[0].range.hi, b = v[1].range.hi;
 	return wide_max(a, b) > INT64_MAX && wide_min(a, b) >= INT64_MAX;
 }
 
-static Value compare(Types *t, Node *n, Value *v)
+static TypedValue compare(Types *t, Node *n, TypedValue *v)
 {
 	DType type;
 	Expr *args[2];
@@ -597,7 +599,7 @@ static Value compare(Types *t, Node *n, Value *v)
 	return typed(expr_binary(t->arena, n->op, args[0], args[1]), data);
 }
 
-static Value negate(Types *t, Node *n, Value v)
+static TypedValue negate(Types *t, Node *n, TypedValue v)
 {
 	Number x;
 	const char *why;
@@ -612,14 +614,14 @@ static Value negate(Types *t, Node *n, Value v)
 }
 
 /* Of untyped integers, which have 64 bits. */
-static Interval range_of_bits(Op op, const Value *v)
+static Interval range_of_bits(Op op, const TypedValue *v)
 {
 	return op == OP_POPCOUNT
 	    ? (Interval){0, 64}
 	    : bits_interval(op, DT_I64, v[0].range, v[1].range);
 }
 
-static bool refuse_float(Types *t, const Node *n, const Value *v)
+static bool refuse_float(Types *t, const Node *n, const TypedValue *v)
 {
 	for (int i = 0; i < n->narg; i++) {
 		DType type = v[i].e->type;
@@ -633,7 +635,7 @@ static bool refuse_float(Types *t, const Node *n, const Value *v)
 	return false;
 }
 
-static Interval range_of_pick(Op op, const Value *v)
+static Interval range_of_pick(Op op, const TypedValue *v)
 {
 	Interval a = v[0].range, b = v[1].range;
 	switch (op) {
@@ -645,7 +647,7 @@ static Interval range_of_pick(Op op, const Value *v)
 	}
 }
 
-static Value call(Types *t, Node *n, Value *v)
+static TypedValue call(Types *t, Node *n, TypedValue *v)
 {
 	Number x, numbers[3];
 	const char *why;
@@ -680,10 +682,10 @@ static Value call(Types *t, Node *n, Value *v)
 		    : is_bits(n->op) ? range_of_bits(n->op, v)
 				     : interval_abs(v[0].range);
 	Expr *e = expr_call(t->arena, n->op, type, args, n->narg);
-	return pick ? (Value){e, r, data} : result(t, n, e, r, data);
+	return pick ? (TypedValue){e, r, data} : result(t, n, e, r, data);
 }
 
-static Value cast(Types *t, Node *n, Value v)
+static TypedValue cast(Types *t, Node *n, TypedValue v)
 {
 	DType type = n->type;
 	Expr *e = v.e;
@@ -700,7 +702,7 @@ static Value cast(Types *t, Node *n, Value v)
 	return e ? typed(expr_cast(t->arena, type, e), v.data) : bad;
 }
 
-static bool is_condition(Types *t, const Node *n, Value v)
+static bool is_condition(Types *t, const Node *n, TypedValue v)
 {
 	if (v.e && v.e->type != DT_BOOL) {
 		report_error(t->report, n->span,
@@ -712,7 +714,7 @@ static bool is_condition(Types *t, const Node *n, Value v)
 }
 
 /* Under a condition over params one arm is left; of numbers it is a number. */
-static Value join_arms(Types *t, Node *n, Value *v)
+static TypedValue join_arms(Types *t, Node *n, TypedValue *v)
 {
 	DType type;
 	Expr *args[2];
@@ -720,14 +722,14 @@ static Value join_arms(Types *t, Node *n, Value *v)
 	if (!agree(t, n, v + 1, 2, false, args, &type))
 		return bad;
 	if (v[0].e->op == OP_INT) {
-		Value *taken = &v[v[0].e->i ? 1 : 2];
+		TypedValue *taken = &v[v[0].e->i ? 1 : 2];
 		if (type == UNTYPED_FLOAT && is_number(*taken))
 			return value_of_number(t, (Number){.is_float = true,
 			    .f = number_double(number_of(taken->e))});
 		taken->e = args[v[0].e->i ? 0 : 1];
 		return *taken;
 	}
-	return (Value){expr_if(t->arena, v[0].e, args[0], args[1]),
+	return (TypedValue){expr_if(t->arena, v[0].e, args[0], args[1]),
 	    interval_hull(a, b), any_data(v, 3)};
 }
 
@@ -779,7 +781,7 @@ static void refuse_range(Types *t, const Node *n, const Expr *index,
 
 /* An index that is allowed and in bounds; false after a message. */
 static bool index_fine(
-    Types *t, const Node *n, Value v, const Buffer *buffer, int64_t extent)
+    Types *t, const Node *n, TypedValue v, const Buffer *buffer, int64_t extent)
 {
 	const Interval inside = {0, extent - 1};
 	Interval r;
@@ -817,7 +819,7 @@ static const Buffer *buffer_of(const Types *t, const Node *n, int *number)
 }
 
 /* Data as a term of an index: exact, its range is that of its dtype. */
-static Value term(Types *t, const Node *n, Expr *e)
+static TypedValue term(Types *t, const Node *n, Expr *e)
 {
 	if (!dtype_is_int(e->type)) {
 		report_error(t->report, n->span,
@@ -825,11 +827,11 @@ static Value term(Types *t, const Node *n, Expr *e)
 		    quote(t, n->span), dtype_name(e->type));
 		return bad;
 	}
-	return (Value){expr_cast(t->arena, DT_INDEX, e),
-	    dtype_interval(e->type), false};
+	return (TypedValue){
+	    expr_cast(t->arena, DT_INDEX, e), dtype_interval(e->type), false};
 }
 
-static Value read(Types *t, Node *n, const Value *v)
+static TypedValue read(Types *t, Node *n, const TypedValue *v)
 {
 	int number;
 	const Buffer *buffer = buffer_of(t, n, &number);
@@ -855,7 +857,7 @@ static Value read(Types *t, Node *n, const Value *v)
 
 /* --- trees ------------------------------------------------------------------- */
 
-static Value type(Types *t, Node *n);
+static TypedValue type(Types *t, Node *n);
 
 /* Does a sum over the axes of n stay within 64 bits? */
 static bool sum_fits(const Types *t, const Node *n, Interval r)
@@ -895,7 +897,7 @@ static Expr *identity(Types *t, ReduceOp op, DType type)
 	return e;
 }
 
-static Value below(Types *t, const Node *n, Expr *condition, Value v)
+static TypedValue below(Types *t, const Node *n, Expr *condition, TypedValue v)
 {
 	ReduceOp op = reduce_picked(n->reduce);
 	bool picks = op == REDUCE_MAX || op == REDUCE_MIN;
@@ -913,7 +915,7 @@ static Value below(Types *t, const Node *n, Expr *condition, Value v)
 }
 
 /* The element, or the identity where the axes are past their extents. */
-static Value element_of(Types *t, Node *n)
+static TypedValue element_of(Types *t, Node *n)
 {
 	Bounds *bounds = t->typer->bounds;
 	int mark = bounds_mark(bounds);
@@ -921,13 +923,13 @@ static Value element_of(Types *t, Node *n)
 	if (!condition)
 		return type(t, n->arg[0]);
 	bounds_assume(bounds, condition, true);
-	Value v = type(t, n->arg[0]);
+	TypedValue v = type(t, n->arg[0]);
 	bounds_forget(bounds, mark);
 	return v.e ? below(t, n, condition, v) : bad;
 }
 
 /* The element of argmax and argmin, typed; NULL after a message. */
-static Expr *place_element(Types *t, const Node *n, Value v)
+static Expr *place_element(Types *t, const Node *n, TypedValue v)
 {
 	const Axis *axis = &t->typer->definition->axes[n->axis];
 	if (n->axes.n != 1) {
@@ -948,9 +950,9 @@ static Expr *place_element(Types *t, const Node *n, Value v)
 		: v.data ? DT_I32 : DT_I64);
 }
 
-static Value reduce(Types *t, Node *n)
+static TypedValue reduce(Types *t, Node *n)
 {
-	Value v = element_of(t, n);
+	TypedValue v = element_of(t, n);
 	Expr *element = v.e;
 	if (!element)
 		return bad;
@@ -977,13 +979,13 @@ static Value reduce(Types *t, Node *n)
 	return typed(e, true);
 }
 
-static Value name(Types *t, Node *n)
+static TypedValue name(Types *t, Node *n)
 {
 	if (!n->symbol && n->axis < 0)
 		return bad;
 	if (!n->symbol) {
 		const Axis *axis = &t->typer->definition->axes[n->axis];
-		return (Value){expr_axis(t->arena, n->axis),
+		return (TypedValue){expr_axis(t->arena, n->axis),
 		    {0, (Wide)axis->extent - 1}, false};
 	}
 	if (n->symbol->kind != SYMBOL_PARAM || n->symbol->bad ||
@@ -992,9 +994,9 @@ static Value name(Types *t, Node *n)
 	return value_of_number(t, t->typer->params[n->symbol->index]);
 }
 
-static Value logic_operand(Types *t, Node *n, bool is_and)
+static TypedValue logic_operand(Types *t, Node *n, bool is_and)
 {
-	Value v = type(t, n);
+	TypedValue v = type(t, n);
 	if (!is_condition(t, n, v))
 		return bad;
 	bounds_assume(t->typer->bounds, v.e, is_and);
@@ -1003,13 +1005,13 @@ static Value logic_operand(Types *t, Node *n, bool is_and)
 
 /* Operands of a chain of one of both: what each says is known in those behind
  * it, and left in force. */
-static Value logic_chain(Types *t, Node *n, Op op)
+static TypedValue logic_chain(Types *t, Node *n, Op op)
 {
 	bool is_and = op == OP_AND;
 	if (n->kind != NODE_BINARY || n->op != op)
 		return logic_operand(t, n, is_and);
-	Value a = logic_chain(t, n->arg[0], op);
-	Value b = logic_operand(t, n->arg[1], is_and);
+	TypedValue a = logic_chain(t, n->arg[0], op);
+	TypedValue b = logic_operand(t, n->arg[1], is_and);
 	if (!a.e || !b.e)
 		return bad;
 	if (a.e->op == OP_INT)
@@ -1019,19 +1021,19 @@ static Value logic_chain(Types *t, Node *n, Op op)
 	return typed(both, a.data || b.data);
 }
 
-static Value logic(Types *t, Node *n)
+static TypedValue logic(Types *t, Node *n)
 {
 	int mark = bounds_mark(t->typer->bounds);
-	Value v = logic_chain(t, n, n->op);
+	TypedValue v = logic_chain(t, n, n->op);
 	bounds_forget(t->typer->bounds, mark);
 	return v;
 }
 
-static Value conditional(Types *t, Node *n)
+static TypedValue conditional(Types *t, Node *n)
 {
 	Bounds *bounds = t->typer->bounds;
 	int mark = bounds_mark(bounds);
-	Value v[3] = {type(t, n->arg[0])};
+	TypedValue v[3] = {type(t, n->arg[0])};
 	bool fine = is_condition(t, n->arg[0], v[0]);
 	for (int arm = 1; arm <= 2; arm++) {
 		if (fine)
@@ -1044,7 +1046,7 @@ static Value conditional(Types *t, Node *n)
 	return join_arms(t, n, v);
 }
 
-static Value complement(Types *t, Node *n, Value v)
+static TypedValue complement(Types *t, Node *n, TypedValue v)
 {
 	if (!is_condition(t, n->arg[0], v))
 		return bad;
@@ -1053,7 +1055,7 @@ static Value complement(Types *t, Node *n, Value v)
 	return typed(expr_unary(t->arena, OP_NOT, v.e), v.data);
 }
 
-static Value operation(Types *t, Node *n, Value *v)
+static TypedValue operation(Types *t, Node *n, TypedValue *v)
 {
 	switch (n->kind) {
 	case NODE_UNARY:
@@ -1071,9 +1073,9 @@ static Value operation(Types *t, Node *n, Value *v)
 }
 
 /* All operands are typed, whatever came of the first: each has its messages. */
-static Value with_operands(Types *t, Node *n)
+static TypedValue with_operands(Types *t, Node *n)
 {
-	Value *v = NEW_N(t->arena, Value, n->narg);
+	TypedValue *v = NEW_N(t->arena, TypedValue, n->narg);
 	DType around = t->around;
 	bool fine = true, in_index = t->in_index;
 	if (n->kind == NODE_CAST)
@@ -1090,7 +1092,7 @@ static Value with_operands(Types *t, Node *n)
 	return fine ? operation(t, n, v) : bad;
 }
 
-static Value type_kind(Types *t, Node *n)
+static TypedValue type_kind(Types *t, Node *n)
 {
 	switch (n->kind) {
 	case NODE_BAD:
@@ -1115,9 +1117,9 @@ static Value type_kind(Types *t, Node *n)
 	}
 }
 
-static Value type(Types *t, Node *n)
+static TypedValue type(Types *t, Node *n)
 {
-	Value v = type_kind(t, n);
+	TypedValue v = type_kind(t, n);
 	if (!v.e)
 		t->failed = true;
 	else if (v.e->span.begin == v.e->span.end)
@@ -1141,7 +1143,7 @@ Expr *type_limit(Typer *typer, Node *node, int64_t *greatest)
 	    .arena = typer->arena,
 	    .report = typer->report,
 	    .around = DT_COUNT};
-	Value v = type(&t, node);
+	TypedValue v = type(&t, node);
 	Interval r;
 	const char *why;
 	*greatest = 1;
@@ -1170,7 +1172,7 @@ Expr *type_body(Typer *typer, const DefinitionNode *definition)
 	    .arena = typer->arena,
 	    .report = typer->report,
 	    .around = want};
-	Value v = type(&t, definition->body);
+	TypedValue v = type(&t, definition->body);
 	Expr *e = v.e;
 	if (!e)
 		return NULL;

@@ -24,7 +24,7 @@ typedef struct {
 	size_t base;     /* bytes of a byte-order mark */
 	uint32_t *bytes; /* of a character; NULL where all are ASCII */
 	size_t nchars;
-} Reader;
+} YamlReader;
 
 /* --- characters --------------------------------------------------------------- */
 
@@ -44,7 +44,7 @@ static const char *wrong_character(const char *text, size_t left)
 	return NULL;
 }
 
-static bool check_characters(Reader *r)
+static bool check_characters(YamlReader *r)
 {
 	const Source *source = r->report->source;
 	const char *p = source->text;
@@ -75,13 +75,13 @@ static bool check_characters(Reader *r)
 	return true;
 }
 
-static size_t offset_of(const Reader *r, const yaml_mark_t *mark)
+static size_t offset_of(const YamlReader *r, const yaml_mark_t *mark)
 {
 	size_t index = mark->index < r->nchars ? mark->index : r->nchars;
 	return r->bytes ? r->bytes[index] : r->base + index;
 }
 
-static Span event_span(const Reader *r)
+static Span event_span(const YamlReader *r)
 {
 	Span span = {offset_of(r, &r->event.start_mark),
 	    offset_of(r, &r->event.end_mark)};
@@ -92,7 +92,7 @@ static Span event_span(const Reader *r)
 
 /* --- events ------------------------------------------------------------------- */
 
-static void yaml_failed(Reader *r)
+static void yaml_failed(YamlReader *r)
 {
 	const yaml_parser_t *p = &r->parser;
 	size_t at = offset_of(r, &p->problem_mark);
@@ -103,7 +103,7 @@ static void yaml_failed(Reader *r)
 }
 
 static void refuse_properties(
-    Reader *r, const yaml_char_t *anchor, const yaml_char_t *tag)
+    YamlReader *r, const yaml_char_t *anchor, const yaml_char_t *tag)
 {
 	if (anchor)
 		report_error(r->report, event_span(r),
@@ -114,7 +114,7 @@ static void refuse_properties(
 }
 
 /* Moves on to the next event; its type, or NO_EVENT where there is none. */
-static yaml_event_type_t next_event(Reader *r)
+static yaml_event_type_t next_event(YamlReader *r)
 {
 	if (r->failed)
 		return YAML_NO_EVENT;
@@ -153,7 +153,7 @@ static yaml_event_type_t next_event(Reader *r)
 }
 
 /* Passes over the node that begins with the event at hand. */
-static void skip_node(Reader *r)
+static void skip_node(YamlReader *r)
 {
 	int depth = 0;
 	for (;;) {
@@ -185,7 +185,7 @@ static size_t after_line(const Source *source, size_t at)
 }
 
 /* The bytes of the value, if they stand in the source. */
-static bool find_inside(const Reader *r, YamlScalar *s)
+static bool find_inside(const YamlReader *r, YamlScalar *s)
 {
 	const Source *source = r->report->source;
 	const char *text = source->text;
@@ -213,7 +213,7 @@ static bool find_inside(const Reader *r, YamlScalar *s)
 	return !escape || !memchr(text + in.begin, escape, in.end - in.begin);
 }
 
-static YamlScalar scalar_here(Reader *r)
+static YamlScalar scalar_here(YamlReader *r)
 {
 	YamlScalar s = {.span = event_span(r)};
 	s.text = "";
@@ -243,14 +243,14 @@ static bool scalar_is(const YamlScalar *s, const char *text)
 	return s->size == strlen(text) && !memcmp(s->text, text, s->size);
 }
 
-static bool is_leaf(const Reader *r)
+static bool is_leaf(const YamlReader *r)
 {
 	return r->event.type == YAML_SCALAR_EVENT ||
 	    r->event.type == YAML_ALIAS_EVENT;
 }
 
 /* The node at hand, if it is a scalar; else a message about `what`. */
-static bool read_scalar(Reader *r, const char *what, YamlScalar *s)
+static bool read_scalar(YamlReader *r, const char *what, YamlScalar *s)
 {
 	if (is_leaf(r)) {
 		*s = scalar_here(r);
@@ -266,7 +266,7 @@ static bool read_scalar(Reader *r, const char *what, YamlScalar *s)
 
 /* The key at hand; moves on to its value.  False where it cannot be used (the
  * value is then passed over). */
-static bool read_key(Reader *r, YamlScalar *key)
+static bool read_key(YamlReader *r, YamlScalar *key)
 {
 	bool good = read_scalar(r, "a key", key);
 	if (good && scalar_is(key, "<<")) {
@@ -300,7 +300,7 @@ static bool put_key(KeySet *set, const YamlScalar *key)
 }
 
 /* False, after a message, where the key is there already. */
-static bool add_key(Reader *r, KeySet *set, const YamlScalar *key)
+static bool add_key(YamlReader *r, KeySet *set, const YamlScalar *key)
 {
 	if (2 * set->n >= set->cap) {
 		KeySet old = *set;
@@ -319,7 +319,7 @@ static bool add_key(Reader *r, KeySet *set, const YamlScalar *key)
 }
 
 /* True where the node at hand is a mapping; else a message. */
-static bool enter_mapping(Reader *r, const YamlScalar *owner)
+static bool enter_mapping(YamlReader *r, const YamlScalar *owner)
 {
 	if (r->event.type == YAML_MAPPING_START_EVENT)
 		return true;
@@ -331,7 +331,7 @@ static bool enter_mapping(Reader *r, const YamlScalar *owner)
 	return false;
 }
 
-static void read_map(Reader *r, const YamlScalar *owner, DocMap *map)
+static void read_map(YamlReader *r, const YamlScalar *owner, DocMap *map)
 {
 	KeySet keys = {0};
 	if (!enter_mapping(r, owner))
@@ -348,7 +348,7 @@ static void read_map(Reader *r, const YamlScalar *owner, DocMap *map)
 	}
 }
 
-static void read_cases(Reader *r, const YamlScalar *owner)
+static void read_cases(YamlReader *r, const YamlScalar *owner)
 {
 	KeySet keys = {0};
 	if (!enter_mapping(r, owner))
@@ -367,7 +367,7 @@ static void read_cases(Reader *r, const YamlScalar *owner)
 	}
 }
 
-static void read_outputs(Reader *r, const YamlScalar *owner)
+static void read_outputs(YamlReader *r, const YamlScalar *owner)
 {
 	r->doc->outputs_span = owner->span;
 	if (r->event.type != YAML_SEQUENCE_START_EVENT) {
@@ -389,7 +389,7 @@ static void read_outputs(Reader *r, const YamlScalar *owner)
 
 /* --- the top level ------------------------------------------------------------- */
 
-static void read_format(Reader *r, const YamlScalar *owner)
+static void read_format(YamlReader *r, const YamlScalar *owner)
 {
 	YamlScalar *format = &r->doc->format;
 	(void)owner;
@@ -405,13 +405,13 @@ static void read_format(Reader *r, const YamlScalar *owner)
 	r->failed = true;
 }
 
-static void read_name(Reader *r, const YamlScalar *owner)
+static void read_name(YamlReader *r, const YamlScalar *owner)
 {
 	(void)owner;
 	read_scalar(r, "'name'", &r->doc->name);
 }
 
-static void read_doc(Reader *r, const YamlScalar *owner)
+static void read_doc(YamlReader *r, const YamlScalar *owner)
 {
 	YamlScalar *s = &r->doc->doc;
 	(void)owner;
@@ -423,7 +423,7 @@ static void read_doc(Reader *r, const YamlScalar *owner)
 	s->direct = false;
 }
 
-static void read_literal(Reader *r, const YamlScalar *owner, YamlScalar *s)
+static void read_literal(YamlReader *r, const YamlScalar *owner, YamlScalar *s)
 {
 	const char *name = report_quote(r->report, owner->span);
 	const char *what = arena_printf(r->arena, "'%s'", name);
@@ -433,27 +433,27 @@ static void read_literal(Reader *r, const YamlScalar *owner, YamlScalar *s)
 		    "below, indented", name, name);
 }
 
-static void read_compute(Reader *r, const YamlScalar *owner)
+static void read_compute(YamlReader *r, const YamlScalar *owner)
 {
 	read_literal(r, owner, &r->doc->compute);
 }
 
-static void read_schedule(Reader *r, const YamlScalar *owner)
+static void read_schedule(YamlReader *r, const YamlScalar *owner)
 {
 	read_literal(r, owner, &r->doc->schedule);
 }
 
-static void read_params(Reader *r, const YamlScalar *owner)
+static void read_params(YamlReader *r, const YamlScalar *owner)
 {
 	read_map(r, owner, &r->doc->params);
 }
 
-static void read_inputs(Reader *r, const YamlScalar *owner)
+static void read_inputs(YamlReader *r, const YamlScalar *owner)
 {
 	read_map(r, owner, &r->doc->inputs);
 }
 
-static void read_weights(Reader *r, const YamlScalar *owner)
+static void read_weights(YamlReader *r, const YamlScalar *owner)
 {
 	read_map(r, owner, &r->doc->weights);
 }
@@ -461,7 +461,7 @@ static void read_weights(Reader *r, const YamlScalar *owner)
 static const struct {
 	const char *name;
 	bool required;
-	void (*read)(Reader *r, const YamlScalar *owner);
+	void (*read)(YamlReader *r, const YamlScalar *owner);
 } top_keys[] = {
 	{"tunec", true, read_format},
 	{"name", true, read_name},
@@ -476,7 +476,7 @@ static const struct {
 };
 enum { NKEYS = sizeof top_keys / sizeof top_keys[0] };
 
-static void read_entry(Reader *r, bool *seen)
+static void read_entry(YamlReader *r, bool *seen)
 {
 	YamlScalar key;
 	int k = 0;
@@ -497,7 +497,7 @@ static void read_entry(Reader *r, bool *seen)
 	skip_node(r);
 }
 
-static void require_keys(Reader *r, const bool *seen, Span span)
+static void require_keys(YamlReader *r, const bool *seen, Span span)
 {
 	const char *missing = NULL;
 	int n = 0;
@@ -513,7 +513,7 @@ static void require_keys(Reader *r, const bool *seen, Span span)
 		    n > 1 ? "are" : "is");
 }
 
-static void read_document(Reader *r)
+static void read_document(YamlReader *r)
 {
 	bool seen[NKEYS] = {false};
 	Span start = {r->base, r->base};
@@ -542,7 +542,7 @@ static void read_document(Reader *r)
 
 bool doc_read(Arena *arena, Report *report, SpecDoc *doc)
 {
-	Reader r = {.arena = arena, .report = report, .doc = doc};
+	YamlReader r = {.arena = arena, .report = report, .doc = doc};
 	const Source *source = report->source;
 	if (source->size > SPEC_SIZE_MAX) {
 		report_error(report, (Span){0, 0},

@@ -39,7 +39,7 @@ typedef struct {
 	double begins;       /* of these, after another stage's or a barrier */
 	bool looped;         /* elements one after another, not in one body */
 	int digits;          /* that each of these divides for */
-} Part;
+} GpuStage;
 
 /* A launch as it adds up. */
 typedef struct {
@@ -108,7 +108,7 @@ static uint32_t common_mask(const PlanStage *s)
 	return (uint32_t)(((uint64_t)1 << s->common) - 1);
 }
 
-static double iterations_of(const Part *p, uint32_t loops)
+static double iterations_of(const GpuStage *p, uint32_t loops)
 {
 	double product = 1;
 	while (loops)
@@ -117,7 +117,7 @@ static double iterations_of(const Part *p, uint32_t loops)
 }
 
 /* Is a piece of a loop, from loop d on, run by a thread and not repeated in code? */
-static bool is_looped(const Part *p, const int64_t *values, int d)
+static bool is_looped(const GpuStage *p, const int64_t *values, int d)
 {
 	const PlanLoop *loop = &p->now.stage->loops[d];
 	double n = (double)values[loop->iterations];
@@ -129,7 +129,7 @@ static bool is_looped(const Part *p, const int64_t *values, int d)
 /* Elements that threads share out by pieces of a fused loop: where the pieces' sizes
  * are those of its digits compilers know where each element lies; where a piece begins
  * within a digit a thread divides for each. */
-static void count_digits(const Launch *l, Part *p)
+static void count_digits(const Launch *l, GpuStage *p)
 {
 	const PlanStage *s = p->now.stage;
 	bool exact = true;
@@ -153,13 +153,13 @@ static void count_digits(const Launch *l, Part *p)
 }
 
 /* Loops that run but for those of blocks. */
-static uint32_t loops_of_block(const Part *p)
+static uint32_t loops_of_block(const GpuStage *p)
 {
 	return p->shape->threads | p->shape->code | p->shape->serial;
 }
 
 static void part_fill(
-    const Launch *l, const PlanStage *s, const Shape *shape, Part *p)
+    const Launch *l, const PlanStage *s, const Shape *shape, GpuStage *p)
 {
 	stage_now(s, l->machine, l->values, &p->now);
 	count_trips(&p->now, &p->trips);
@@ -191,7 +191,7 @@ static void part_fill(
 
 /* Arithmetic of a body: what moves with no loop of it once, and what moves with no
  * loop that the thread runs before. */
-static double arithmetic_of(const Launch *l, const Part *p)
+static double arithmetic_of(const Launch *l, const GpuStage *p)
 {
 	const PlanStage *s = p->now.stage;
 	bool fused =
@@ -209,7 +209,7 @@ static double arithmetic_of(const Launch *l, const Part *p)
 
 /* Are a reduction's sums in registers while its steps run: has it no loop of other
  * axes inside of these that is not in code?  Then loops of steps. */
-static uint32_t loops_of_steps(const Part *p)
+static uint32_t loops_of_steps(const GpuStage *p)
 {
 	uint32_t steps = p->now.runs & p->now.stage->steps;
 	uint32_t outside = (steps & -steps) - 1;
@@ -224,7 +224,7 @@ static bool is_fragment(const Machine *m, const PlanStage *s)
 
 /* Bytes that one instruction loads or stores: of a vector loop, and of neighbours in
  * shared memory, which the device's compilers join where they are aligned. */
-static int width_of(const Launch *l, const Part *p, const PlanAccess *a)
+static int width_of(const Launch *l, const GpuStage *p, const PlanAccess *a)
 {
 	const PlanStage *s = p->now.stage;
 	const AccessNow *now = access_now(&p->now, a);
@@ -267,8 +267,8 @@ static double fragment_part(const PlanStage *s, const AccessNow *now)
 /* How often an access is made by a thread, as instructions of `width` bytes.
  * Loops that do not move it are left out: in the body, or around it where nothing
  * else happens in them. */
-static double times_made(const Launch *l, const Part *p, const PlanAccess *a,
-    uint32_t steps, int width)
+static double times_made(const Launch *l, const GpuStage *p,
+    const PlanAccess *a, uint32_t steps, int width)
 {
 	const PlanStage *s = p->now.stage;
 	uint32_t moves = access_now(&p->now, a)->moves;
@@ -294,7 +294,7 @@ static double times_made(const Launch *l, const Part *p, const PlanAccess *a,
 
 /* Iterations of loops while `blocks` run; returns the loops of blocks of which
  * there are more. */
-static uint32_t wave_counts(const Part *p, double blocks, double *counts)
+static uint32_t wave_counts(const GpuStage *p, double blocks, double *counts)
 {
 	const PlanStage *s = p->now.stage;
 	uint32_t more = 0;
@@ -321,10 +321,10 @@ typedef struct {
 /* What is read while some loops run, in bytes. */
 typedef struct {
 	double each[PLAN_ACCESSES], all;
-} Reads;
+} LoopReads;
 
-static void reads_fill(const Part *p, const Globals *g, uint32_t loops,
-    int sector, Reads *r)
+static void reads_fill(const GpuStage *p, const Globals *g, uint32_t loops,
+    int sector, LoopReads *r)
 {
 	r->all = 0;
 	for (int i = 0; i < g->n; i++) {
@@ -337,12 +337,12 @@ static void reads_fill(const Part *p, const Globals *g, uint32_t loops,
 /* What comes from the second cache: from the loop on at which all that a block
  * reads inside stays in the first, that once for each of its iterations; what is
  * written goes there always. */
-static void count_l2(const Launch *l, const Part *p, Globals *g, int sector)
+static void count_l2(const Launch *l, const GpuStage *p, Globals *g, int sector)
 {
 	uint32_t serial = p->shape->serial;
 	uint32_t inner = loops_of_block(p) & ~serial;
 	double starts = iterations_of(p, serial);
-	Reads reads, more;
+	LoopReads reads, more;
 	memcpy(g->found, g->asked, sizeof *g->found * (size_t)g->n);
 	reads_fill(p, g, inner, sector, &reads);
 	if (reads.all > l->l1_bytes)
@@ -372,7 +372,7 @@ static bool was_read(const Launch *l, int buffer)
 
 /* What a stage before this one has read is still in the first cache, if a block
  * reads so little of it. */
-static void leave_read(Launch *l, const Part *p, Globals *g, int sector)
+static void leave_read(Launch *l, const GpuStage *p, Globals *g, int sector)
 {
 	for (int i = 0; i < g->n; i++) {
 		const PlanAccess *a = g->at[i].access;
@@ -388,8 +388,8 @@ static void leave_read(Launch *l, const Part *p, Globals *g, int sector)
 
 /* What comes from memory: nothing where all that the program has fits the second
  * cache; else what blocks that run at once touch, once for all of them. */
-static double memory_bytes(const Launch *l, const Part *p, const Globals *g,
-    int sector)
+static double memory_bytes(
+    const Launch *l, const GpuStage *p, const Globals *g, int sector)
 {
 	double wave[PLAN_DEPTH], sum = 0, whole_run = 0;
 	double l2 = 0.75 * (double)l->machine->l2_bytes;
@@ -428,7 +428,7 @@ static double loading_cycles(const Machine *m, const PlanAccess *a,
 }
 
 /* What a warpgroup's products read of an operand. */
-static void add_group_reading(Launch *l, const Part *p, const PlanAccess *a)
+static void add_group_reading(Launch *l, const GpuStage *p, const PlanAccess *a)
 {
 	double products = p->warps / GROUP_WARPS * p->runs * p->copies /
 	    group_work(p->now.stage, l->values);
@@ -438,7 +438,7 @@ static void add_group_reading(Launch *l, const Part *p, const PlanAccess *a)
 	l->turns += products * cycles;
 }
 
-static void add_access(Launch *l, Part *p, Globals *g, const PlanAccess *a,
+static void add_access(Launch *l, GpuStage *p, Globals *g, const PlanAccess *a,
     uint32_t steps, double *instructions)
 {
 	double turns = 0;
@@ -484,7 +484,7 @@ static double steps_ahead(const Launch *l, const PlanStage *s)
 
 /* Sums that threads share out: halves of a warp exchange them in turn, then warps
  * by way of shared memory, behind a barrier. */
-static void add_exchanges(Launch *l, const Part *p)
+static void add_exchanges(Launch *l, const GpuStage *p)
 {
 	const PlanStage *s = p->now.stage;
 	const Machine *m = l->machine;
@@ -511,7 +511,7 @@ static void add_exchanges(Launch *l, const Part *p)
  * each where a condition keeps them apart, and at barriers for each other; what is
  * loaded ahead is there when it is wanted, but for what all the steps of work in
  * between do not take. */
-static void add_waiting(Launch *l, const Part *p, double missed)
+static void add_waiting(Launch *l, const GpuStage *p, double missed)
 {
 	const PlanStage *s = p->now.stage;
 	double own = p->runs / p->begins;
@@ -539,7 +539,7 @@ static void add_waiting(Launch *l, const Part *p, double missed)
 }
 
 /* Cycles of a body's steps that wait for each other. */
-static double chain_of(const Launch *l, const Part *p, uint32_t steps)
+static double chain_of(const Launch *l, const GpuStage *p, uint32_t steps)
 {
 	const PlanStage *s = p->now.stage;
 	double n = iterations_of(p, steps & p->shape->code);
@@ -552,7 +552,7 @@ static double chain_of(const Launch *l, const Part *p, uint32_t steps)
 }
 
 /* Of an element: its condition and its place. */
-static double index_instructions(const Part *p)
+static double index_instructions(const GpuStage *p)
 {
 	return DIGIT_INSTRUCTIONS * p->digits +
 	    (p->now.stage->branches > 0 ? BRANCH_INSTRUCTIONS : 0);
@@ -562,7 +562,7 @@ static void add_part(Launch *l, const PlanStage *s, const Shape *shape)
 {
 	const Machine *m = l->machine;
 	LaunchCost *c = l->cost;
-	Part p;
+	GpuStage p;
 	Globals g;
 	g.n = 0;
 	part_fill(l, s, shape, &p);
@@ -717,7 +717,7 @@ bool launch_next(const Plan *plan, const Machine *machine,
 /* --- without prices ---------------------------------------------------------- */
 
 /* Halves of a warp, and of what warps have left, that exchange sums. */
-static double exchanges_of(const Launch *l, const Part *p)
+static double exchanges_of(const Launch *l, const GpuStage *p)
 {
 	const PlanStage *s = p->now.stage;
 	const int64_t *block = l->shape.block;
@@ -743,7 +743,7 @@ void launch_counts(const Plan *plan, const Machine *machine,
 	    .values = values,
 	    .cost = &cost,
 	    .shape = needs.shape};
-	Part p;
+	GpuStage p;
 	part_fill(&l, s, &plan->shapes[stage], &p);
 	uint32_t steps = s->reduce ? loops_of_steps(&p) : 0;
 	bool inside = steps & ~p.shape->code;

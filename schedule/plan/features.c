@@ -193,10 +193,10 @@ int plan_stage_features(const Plan *plan, const Machine *machine,
 typedef struct {
 	int n;
 	double bytes[PLAN_DEPTH + 1], reuse[PLAN_DEPTH + 1];
-} Walk;
+} ReuseByLoop;
 
 static void walk(const PlanStage *s, const PlanAccess *a, const int64_t *values,
-    Walk *w)
+    ReuseByLoop *w)
 {
 	double elements[PLAN_DEPTH + 1], runs = 1;
 	access_elements(s, a, values, elements);
@@ -229,7 +229,7 @@ static float *relate(
 static void put_relations(
     const PlanStage *s, const int64_t *values, float *row)
 {
-	Walk w;
+	ReuseByLoop w;
 	int shown = 0;
 	for (int i = s->nwrites;
 	     i < s->naccesses && shown < BUFFERS_SHOWN; i++) {

@@ -12,10 +12,10 @@
 typedef struct {
 	double span[PLAN_DIMS], held[PLAN_DIMS];
 	double elements;
-} Reach;
+} HullReach;
 
 static void reach_begin(const PlanAccess *a, const int64_t *values,
-    const int64_t *reach, Reach *h)
+    const int64_t *reach, HullReach *h)
 {
 	h->elements = 1;
 	for (int k = 0; k < a->ndim; k++) {
@@ -27,7 +27,7 @@ static void reach_begin(const PlanAccess *a, const int64_t *values,
 }
 
 static void reach_grow(const PlanAccess *a, const int64_t *values, int loop,
-    int64_t extent, Reach *h)
+    int64_t extent, HullReach *h)
 {
 	for (uint32_t dims = a->dims[loop]; dims; dims &= dims - 1) {
 		int k = __builtin_ctz(dims);
@@ -44,7 +44,7 @@ static const int64_t alone[PLAN_DIMS];
 void access_elements(const PlanStage *s, const PlanAccess *a,
     const int64_t *values, double *elements)
 {
-	Reach h;
+	HullReach h;
 	reach_begin(a, values, alone, &h);
 	elements[s->nloops] = h.elements;
 	for (int d = s->nloops - 1; d >= 0; d--) {
@@ -59,7 +59,7 @@ double part_differing(
     const StageNow *w, const PlanAccess *a, uint32_t loops, double copies)
 {
 	const PlanAccess *first = &w->stage->accesses[a->like];
-	Reach all;
+	HullReach all;
 	if (first->likes == 1)
 		return 1;
 	reach_begin(first, w->values, first->reach, &all);
@@ -221,7 +221,8 @@ static void sets_grow(Sets *sets, double page, int64_t step, int64_t n)
 }
 
 /* Of reads that move alike, the bytes of their hull, or of each on its own. */
-static double reach_bytes(const PlanAccess *a, const Reach *one, const Reach *all)
+static double reach_bytes(
+    const PlanAccess *a, const HullReach *one, const HullReach *all)
 {
 	double elements = a->likes == 1
 	    ? one->elements : min2(all->elements, a->likes * one->elements);
@@ -233,7 +234,7 @@ static void add_region(const StageNow *w, const PlanAccess *a, Footprint *f)
 	const AccessNow *now = access_now(w, a);
 	Region *r = &f->at[f->n++];
 	Sets sets = {1, PAGE_LINES, 1};
-	Reach one, all;
+	HullReach one, all;
 	if (a->by_data)
 		sets = (Sets){~(uint64_t)0, 1, 1};
 	r->access = a;

@@ -182,14 +182,14 @@ static int64_t units_apart(const Begins *b, const Grain *g)
 
 typedef struct {
 	int64_t first, last; /* units */
-} Row;
+} UnitRow;
 
 typedef struct {
 	int n;
-	Row at[WARP_MOST];
-} Rows;
+	UnitRow at[WARP_MOST];
+} UnitRows;
 
-static void add_rows(const Begins *b, const Grain *g, Rows *rows)
+static void add_rows(const Begins *b, const Grain *g, UnitRows *rows)
 {
 	int64_t length, begin[WARP_MOST];
 	int i = row_of(b, g, &length), n = 1;
@@ -202,18 +202,18 @@ static void add_rows(const Begins *b, const Grain *g, Rows *rows)
 	}
 	assert(rows->n + n <= WARP_MOST);
 	for (int k = 0; k < n; k++)
-		rows->at[rows->n++] = (Row){begin[k] >> g->bits,
+		rows->at[rows->n++] = (UnitRow){begin[k] >> g->bits,
 		    (begin[k] + length + g->tail) >> g->bits};
 }
 
 /* Sorts rows, makes one of those that share units, and counts these. */
-static int64_t join_rows(Rows *rows)
+static int64_t join_rows(UnitRows *rows)
 {
-	Row *at = rows->at;
+	UnitRow *at = rows->at;
 	int64_t units = 0;
 	int n = 0;
 	for (int i = 1; i < rows->n; i++) {
-		Row row = at[i];
+		UnitRow row = at[i];
 		int k = i;
 		for (; k && at[k - 1].first > row.first; k--)
 			at[k] = at[k - 1];
@@ -231,8 +231,8 @@ static int64_t join_rows(Rows *rows)
 	return units;
 }
 
-static void rows_of(const Lanes *lanes, const int64_t *step, const Grain *g,
-    Rows *rows)
+static void rows_of(
+    const Lanes *lanes, const int64_t *step, const Grain *g, UnitRows *rows)
 {
 	rows->n = 0;
 	for (int i = 0; i < lanes->nboxes; i++) {
@@ -252,7 +252,7 @@ static void touch_sectors(const Machine *m, const Lanes *lanes,
 	int line = m->line_bytes > sector ? m->line_bytes : sector;
 	Grain sectors = {__builtin_ctz((unsigned)sector), sector, width - 1};
 	Grain lines = {__builtin_ctz((unsigned)line), line, width - 1};
-	Rows rows;
+	UnitRows rows;
 	if (lanes->nboxes == 1) {
 		Begins b;
 		begins_of(&lanes->box[0], step, lanes->nloops, &b);
@@ -299,12 +299,12 @@ static int64_t turns_apart(const Begins *b, const Grain *g, int banks)
 }
 
 /* As many as the fullest bank has words. */
-static int64_t fullest_bank(const Rows *rows, int banks)
+static int64_t fullest_bank(const UnitRows *rows, int banks)
 {
 	int in_bank[WARP_MOST] = {0}, most = 0;
 	int64_t everywhere = 0;
 	for (int i = 0; i < rows->n; i++) {
-		const Row *row = &rows->at[i];
+		const UnitRow *row = &rows->at[i];
 		int64_t words = row->last - row->first + 1;
 		int at = (int)(row->first % banks);
 		everywhere += words / banks;
@@ -319,7 +319,7 @@ static int64_t fullest_bank(const Rows *rows, int banks)
 
 /* The same where words 4 to 16 lie in others of these, as their line's number says:
  * bits 2 to 4 of a word xor 5 to 7, or fewer. */
-static int64_t fullest_swizzled(const Rows *rows, int banks, int swizzle)
+static int64_t fullest_swizzled(const UnitRows *rows, int banks, int swizzle)
 {
 	int in_bank[WARP_MOST] = {0}, most = 0;
 	int64_t turned = (swizzle >> WORD_BITS) - WIDEST;
@@ -340,7 +340,7 @@ static double bank_turns(const Machine *m, const Lanes *lanes,
 	int each = width > WORD ? width / WORD : 1;
 	each = each < WIDEST ? each : WIDEST;
 	Grain words = {WORD_BITS, WORD * each, WORD * (each - 1)};
-	Rows rows;
+	UnitRows rows;
 	if (lanes->nboxes == 1 && !swizzle) {
 		Begins b;
 		begins_of(&lanes->box[0], step, lanes->nloops, &b);

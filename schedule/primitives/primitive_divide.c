@@ -75,7 +75,7 @@ typedef struct {
 	Arena *arena;
 	Divide p;
 	Expr *outer, *inner, *whole;
-} Digits;
+} DivideDigits;
 
 static Expr *times(Arena *arena, Expr *e, int64_t by)
 {
@@ -95,7 +95,7 @@ static Expr *plus(Arena *arena, Expr *a, Expr *b)
 }
 
 /* axis // by or axis % by where that is a matter of one digit, or of each; NULL. */
-static Expr *digit_of(const Digits *d, Op op, int64_t by)
+static Expr *digit_of(const DivideDigits *d, Op op, int64_t by)
 {
 	Arena *arena = d->arena;
 	int64_t n = d->p.by;
@@ -118,7 +118,7 @@ static Expr *digit_of(const Digits *d, Op op, int64_t by)
 /* Arguments come first: where an axis was divided, that has its two digits. */
 static Expr *divided(Arena *arena, Expr *e, void *context)
 {
-	const Digits *d = context;
+	const DivideDigits *d = context;
 	Expr *digit = NULL;
 	(void)arena;
 	if (e->op == OP_AXIS && e->id == d->p.axis)
@@ -139,8 +139,8 @@ void divide_apply(const Call *call)
 	Stage *s = &nest->stages.at[p.stage];
 	int last = s->naxes, var = s->axes[p.axis].var;
 	StageAxis *axes = NEW_N(arena, StageAxis, last + 1);
-	Digits d = {arena, p, expr_axis(arena, last), expr_axis(arena, p.axis),
-	    NULL};
+	DivideDigits d = {
+	    arena, p, expr_axis(arena, last), expr_axis(arena, p.axis), NULL};
 	d.whole = plus(arena, times(arena, d.outer, p.by), d.inner);
 	memcpy(axes, s->axes, sizeof *axes * (size_t)last);
 	axes[last] = (StageAxis){.name = call->step->outs[0],

@@ -19,7 +19,7 @@ typedef struct {
 	Arena *arena;
 	const Block *block;
 	RuleIndex *index;
-} Digits;
+} IndexDigits;
 
 static bool constant_of(const Expr *e, int64_t *value)
 {
@@ -28,7 +28,7 @@ static bool constant_of(const Expr *e, int64_t *value)
 }
 
 static void add_digit(
-    Digits *d, int axis, int64_t below, int64_t count, int64_t stride)
+    IndexDigits *d, int axis, int64_t below, int64_t count, int64_t stride)
 {
 	RuleDigit digit = {axis, below, count, stride};
 	if (count > 1)
@@ -67,7 +67,7 @@ static bool digit_of(
 	return true;
 }
 
-static void add_terms(Digits *d, const Expr *e, int64_t times)
+static void add_terms(IndexDigits *d, const Expr *e, int64_t times)
 {
 	int axis;
 	int64_t below, count, by;
@@ -159,7 +159,7 @@ void rule_digits(Arena *arena, const Block *block, RuleRead *r)
 	r->packable = true;
 	for (int i = 0; i < r->nindex; i++) {
 		RuleIndex *index = &r->dims[i];
-		Digits d = {arena, block, index};
+		IndexDigits d = {arena, block, index};
 		add_terms(&d, r->index[i], 1);
 		if (index->digits.n)
 			qsort(index->digits.at, (size_t)index->digits.n,

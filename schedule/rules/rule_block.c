@@ -43,12 +43,11 @@ enum {
  * where a search begins. */
 typedef struct {
 	int y, x, rows, columns, steps;
-} Shape;
+} BlockShape;
 
-static const Shape shapes[] = {
-    {16, 16, 8, 8, 8}, {16, 16, 4, 4, 16}, {8, 16, 4, 4, 16},
-    {8, 8, 4, 4, 16}, {8, 8, 2, 2, 16}, {4, 8, 2, 2, 16}};
-static const Shape middle = {8, 8, 4, 4, 16};
+static const BlockShape shapes[] = {{16, 16, 8, 8, 8}, {16, 16, 4, 4, 16},
+    {8, 16, 4, 4, 16}, {8, 8, 4, 4, 16}, {8, 8, 2, 2, 16}, {4, 8, 2, 2, 16}};
+static const BlockShape middle = {8, 8, 4, 4, 16};
 
 /* --- axes --------------------------------------------------------------------- */
 
@@ -227,7 +226,7 @@ static int fit_axis(const Product *p, Tile *t, BlockAxis d)
 	return before / (t->threads[d] * t->results[d]);
 }
 
-static Tile fit_shape(const Product *p, const Shape *s)
+static Tile fit_shape(const Product *p, const BlockShape *s)
 {
 	Tile t = {{s->x, s->y, 1}, {s->columns, s->rows, 1}, s->steps};
 	int left = fit_axis(p, &t, BLOCK_X);

@@ -21,11 +21,11 @@ typedef struct {
 	int outer;		   /* axis; the next one goes over places */
 	int outers, inners, pairs; /* how often each stands there, and both */
 	int rows;		   /* the outer one as an index */
-} Visit;
+} CollapseVisit;
 
 static bool visit(Expr *e, void *context)
 {
-	Visit *v = context;
+	CollapseVisit *v = context;
 	v->outers += e->op == OP_AXIS && e->id == v->outer;
 	v->inners += e->op == OP_AXIS && e->id == v->outer + 1;
 	for (int d = 0; e->op == OP_READ && d < e->narg; d++)
@@ -41,7 +41,7 @@ static bool visit(Expr *e, void *context)
 /* Do both axes stand side by side, everywhere, for dimensions as long as they? */
 static bool go_together(const Program *p, const Block *b, int outer)
 {
-	Visit v = {.program = p, .block = b, .outer = outer};
+	CollapseVisit v = {.program = p, .block = b, .outer = outer};
 	expr_walk(b->body, visit, &v);
 	return v.pairs && v.outers == v.pairs && v.inners == v.pairs;
 }
@@ -51,7 +51,7 @@ static bool go_together(const Program *p, const Block *b, int outer)
 static bool shares_places(const Program *p, const Block *b)
 {
 	int last = b->nspatial - 1;
-	Visit v = {.program = p, .block = b, .outer = last - 1};
+	CollapseVisit v = {.program = p, .block = b, .outer = last - 1};
 	if (last < 1 || b->axes[last].extent > PLACE_MOST)
 		return false;
 	expr_walk(b->body, visit, &v);

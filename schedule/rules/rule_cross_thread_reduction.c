@@ -50,7 +50,7 @@ typedef struct {
 	const char *name;
 	int naxes;
 	PartAxis *axes;
-} Part;
+} KernelPart;
 
 typedef struct {
 	Rules *r;
@@ -651,7 +651,7 @@ static bool find_kernel(Rules *r, int i, Kernel *k)
 typedef struct {
 	int64_t threads, least, most;
 	int64_t rows, most_rows;
-} Shape;
+} RowShape;
 
 static int64_t clamped(int64_t n, int64_t least, int64_t most)
 {
@@ -679,10 +679,10 @@ static int64_t shared_bytes(const Kernel *k)
 }
 
 /* `extent`: rows that a block may have several of. */
-static Shape shape_of(const Kernel *k, int64_t extent)
+static RowShape shape_of(const Kernel *k, int64_t extent)
 {
 	int64_t all = k->r->machine->block_threads, least = 1;
-	Shape s = {.most = power_at_least(k->line)};
+	RowShape s = {.most = power_at_least(k->line)};
 	all = all && all < MOST_THREADS ? all : MOST_THREADS;
 	while (k->registers && least < all && !fits_threads(k, least))
 		least *= 2;
@@ -728,7 +728,7 @@ typedef struct {
 	const char *threads, *others, *steps, *unrolled;
 } Inside;
 
-static int line_of_part(const Kernel *k, const Part *p)
+static int line_of_part(const Kernel *k, const KernelPart *p)
 {
 	int line = -1;
 	for (int a = 0; a < p->naxes; a++)
@@ -739,7 +739,7 @@ static int line_of_part(const Kernel *k, const Part *p)
 	return line;
 }
 
-static const char *loop_at(const Kernel *k, const Part *p, int a)
+static const char *loop_at(const Kernel *k, const KernelPart *p, int a)
 {
 	return p->axes[a].alone
 	    ? p->axes[a].axis
@@ -747,7 +747,7 @@ static const char *loop_at(const Kernel *k, const Part *p, int a)
 }
 
 /* Of the inside all but the line's; those that are not inside. */
-static const char *other_loops(const Kernel *k, const Part *p, int line)
+static const char *other_loops(const Kernel *k, const KernelPart *p, int line)
 {
 	const char *loops = "";
 	for (int a = 0; a < p->naxes; a++)
@@ -756,7 +756,7 @@ static const char *other_loops(const Kernel *k, const Part *p, int line)
 	return loops;
 }
 
-static const char *row_loops(const Kernel *k, const Part *p)
+static const char *row_loops(const Kernel *k, const KernelPart *p)
 {
 	const char *loops = "";
 	for (int a = 0; a < p->naxes; a++)
@@ -766,7 +766,7 @@ static const char *row_loops(const Kernel *k, const Part *p)
 }
 
 /* The first part decides for all. */
-static Inside put_inside(Kernel *k, const Part *p, const Shape *s)
+static Inside put_inside(Kernel *k, const KernelPart *p, const RowShape *s)
 {
 	Rules *r = k->r;
 	Inside in = {"", "", "", ""};
@@ -820,7 +820,8 @@ static const char *inside_order(Kernel *k, const Inside *in)
 }
 
 /* A part that is computed for the rows of a block. */
-static void put_part(Kernel *k, const Part *p, const char *scope, const Shape *s)
+static void put_part(
+    Kernel *k, const KernelPart *p, const char *scope, const RowShape *s)
 {
 	const char *rows = row_loops(k, p);
 	bool shared = !strcmp(scope, "shared");
@@ -844,15 +845,16 @@ static void put_part(Kernel *k, const Part *p, const char *scope, const Shape *s
 
 /* --- the anchor ------------------------------------------------------------------------------ */
 
-static Part part_new(Kernel *k, const char *name, int naxes)
+static KernelPart part_new(Kernel *k, const char *name, int naxes)
 {
-	return (Part){name, naxes, NEW_N(k->r->arena, PartAxis, naxes + 1)};
+	return (KernelPart){
+	    name, naxes, NEW_N(k->r->arena, PartAxis, naxes + 1)};
 }
 
-static Part part_of(Kernel *k, int i)
+static KernelPart part_of(Kernel *k, int i)
 {
 	const Block *b = block_at(k, i);
-	Part p = part_new(k, b->name, b->naxes);
+	KernelPart p = part_new(k, b->name, b->naxes);
 	for (int a = 0; a < b->naxes; a++)
 		p.axes[a] = (PartAxis){
 		    b->axes[a].name, false, b->axes[a].extent, k->row_of[i][a]};
@@ -860,7 +862,7 @@ static Part part_of(Kernel *k, int i)
 }
 
 /* The divided axis becomes two. */
-static void put_group(Kernel *k, Part *p)
+static void put_group(Kernel *k, KernelPart *p)
 {
 	int at = k->grouped;
 	if (at < 0)
@@ -879,7 +881,8 @@ static void put_group(Kernel *k, Part *p)
 
 /* The loops over rows: one of blocks, and one of the threads that divide an axis
  * of them; `results`: each row has one element, the first thread's. */
-static void put_anchor(Kernel *k, const Part *p, const Shape *s, bool results)
+static void put_anchor(
+    Kernel *k, const KernelPart *p, const RowShape *s, bool results)
 {
 	Rules *r = k->r;
 	const char *outer = "", *ones = "", *unrolled = "";
@@ -925,9 +928,9 @@ static void put_anchor(Kernel *k, const Part *p, const Shape *s, bool results)
 
 /* A reduction that is a kernel's result: its sums are computed for the writer. */
 static void put_result(
-    Kernel *k, const Part *p, int nspatial, const Shape *s)
+    Kernel *k, const KernelPart *p, int nspatial, const RowShape *s)
 {
-	Part acc = *p, writer = *p;
+	KernelPart acc = *p, writer = *p;
 	writer.naxes = nspatial;
 	acc.name = named(k, p->name, "acc");
 	rule_put(k->r, "%s = cache_write(%s, reg)\n", acc.name, p->name);
@@ -937,7 +940,7 @@ static void put_result(
 
 /* --- the kernel ---------------------------------------------------------------------------------- */
 
-static void put_cached(Kernel *k, int buffer, const Shape *s)
+static void put_cached(Kernel *k, int buffer, const RowShape *s)
 {
 	const Buffer *b = &k->r->program->buffers[buffer];
 	int rows[MOST_ROWS], line, reader = 0;
@@ -947,7 +950,7 @@ static void put_cached(Kernel *k, int buffer, const Shape *s)
 	while (!k->row_of[reader] ||
 	    !rule_reads_of(&k->r->blocks[reader], buffer))
 		reader++;
-	Part p = part_new(k, named(k, b->name, "row"), b->ndim);
+	KernelPart p = part_new(k, named(k, b->name, "row"), b->ndim);
 	for (int d = 0; d < b->ndim; d++)
 		p.axes[d] = (PartAxis){arena_printf(k->r->arena, "x%d", d),
 		    false, b->shape[d], rows[d]};
@@ -958,8 +961,8 @@ static void put_cached(Kernel *k, int buffer, const Shape *s)
 
 static void put_kernel(Kernel *k)
 {
-	Shape s = shape_of(k, row_extent(k, k->divided));
-	Part anchor = part_of(k, k->anchor);
+	RowShape s = shape_of(k, row_extent(k, k->divided));
+	KernelPart anchor = part_of(k, k->anchor);
 	for (int i = 0; i < k->anchor; i++)
 		if (k->inlined[i])
 			rule_put(k->r, "compute_inline(%s)\n", block_at(k, i)->name);
@@ -972,7 +975,7 @@ static void put_kernel(Kernel *k)
 	for (int i = k->anchor - 1; i >= 0; i--) {
 		if (!k->row_of[i] || k->inlined[i])
 			continue;
-		Part p = part_of(k, i);
+		KernelPart p = part_of(k, i);
 		put_part(k, &p, is_shared(k, i) ? "shared" : "reg", &s);
 	}
 	for (int i = 0; i < k->ncached; i++)
@@ -985,9 +988,10 @@ static void put_kernel(Kernel *k)
 /* --- few long rows ------------------------------------------------------------------------------- */
 
 /* One reduction by itself: its results are all that a kernel makes. */
-static void put_alone(Kernel *k, const Part *p, int nspatial, int64_t rows)
+static void put_alone(
+    Kernel *k, const KernelPart *p, int nspatial, int64_t rows)
 {
-	Shape s;
+	RowShape s;
 	k->threads = k->steps = NULL;
 	k->fused = k->registers = k->longest = false;
 	k->line = k->inside = 1;
@@ -1003,11 +1007,11 @@ static void put_alone(Kernel *k, const Part *p, int nspatial, int64_t rows)
 /* Some of the axis's values for each part; `inner`: the parts have neighbours
  * in turn (of one part it is all of them).  The block that rfactor makes has the parts
  * as its first axis. */
-static Part put_parts(
-    Kernel *k, const Part *p, int axis, int64_t each, bool inner)
+static KernelPart put_parts(
+    Kernel *k, const KernelPart *p, int axis, int64_t each, bool inner)
 {
 	int64_t extent = p->axes[axis].extent, n = (extent + each - 1) / each;
-	Part q = part_new(
+	KernelPart q = part_new(
 	    k, named(k, p->name, inner ? "whole" : "parts"), p->naxes + 1);
 	const char *const *x = rule_split_loop(k->r, loop_at(k, p, axis),
 	    named(k, p->name, ""), inner ? "all one" : "part rest", "[_, %lld]",
@@ -1020,7 +1024,7 @@ static Part put_parts(
 	return q;
 }
 
-static int longest_inside(const Part *p)
+static int longest_inside(const KernelPart *p)
 {
 	int longest = -1;
 	for (int a = 0; a < p->naxes; a++)
@@ -1044,10 +1048,10 @@ static int64_t part_extent(const Kernel *k, int64_t extent)
 
 /* What combines the parts: of a row each by a block, of a single result by one
  * that another launch reads. */
-static void put_combined(Kernel *k, const Part *p, int nspatial)
+static void put_combined(Kernel *k, const KernelPart *p, int nspatial)
 {
 	if (!nspatial) {
-		Part whole = put_parts(k, p, longest_inside(p), 1, true);
+		KernelPart whole = put_parts(k, p, longest_inside(p), 1, true);
 		k->divided = PARTS;
 		put_alone(k, &whole, 1, 1);
 		return;
@@ -1060,14 +1064,14 @@ static void put_combined(Kernel *k, const Part *p, int nspatial)
 static void put_long(Kernel *k)
 {
 	const Block *block = block_at(k, k->anchor);
-	Part p = part_of(k, k->anchor);
+	KernelPart p = part_of(k, k->anchor);
 	int axis = longest_inside(&p), nspatial = block->nspatial;
 	k->r->blocks[k->anchor].scheduled = true;
 	for (int i = 0; i < k->anchor; i++)
 		k->row_of[i] = NULL;
 	if (is_long(k)) {
 		int64_t each = part_extent(k, p.axes[axis].extent);
-		Part parts = put_parts(k, &p, axis, each, false);
+		KernelPart parts = put_parts(k, &p, axis, each, false);
 		int divided = k->divided;
 		k->divided = k->down ? divided : PARTS;
 		put_alone(k, &parts, 1 + nspatial,

@@ -55,7 +55,7 @@ typedef struct {
 	int kept; /* but to this one, which stays so; 0: to none that does */
 	bool worth[2]; /* is a copy? */
 	double points;
-} Product;
+} DotProduct;
 
 /* Points over the axes that an operand has. */
 static double points_of(const Block *b, const Expr *e)
@@ -88,7 +88,7 @@ static double sum_points(const Block *b, const DistributedSum *sum)
 }
 
 /* Is it the read, as it is, or where an operand is kept, that or bytes? */
-static bool is_operand(const Product *p, const Expr *e, int i, int kept)
+static bool is_operand(const DotProduct *p, const Expr *e, int i, int kept)
 {
 	if (!kept)
 		return is_cast_of(e, p->reads[i]);
@@ -99,7 +99,7 @@ static bool is_operand(const Product *p, const Expr *e, int i, int kept)
 
 /* Multiplied out, is it one product of these operands, and sums that are next to
  * nothing beside it? */
-static bool leaves_product(const Product *p, int kept)
+static bool leaves_product(const DotProduct *p, int kept)
 {
 	Distribution d;
 	if (!distributes(p->arena, p->block, kept, &d) ||
@@ -116,7 +116,7 @@ static bool leaves_product(const Product *p, int kept)
 	return true;
 }
 
-static bool is_product(Product *p, const Program *program, const Block *b)
+static bool is_product(DotProduct *p, const Program *program, const Block *b)
 {
 	if (b->reduce != REDUCE_SUM || b->body->op != OP_MUL)
 		return false;
@@ -144,7 +144,7 @@ static bool is_product(Product *p, const Program *program, const Block *b)
 
 /* Of a product of these types, in instructions; as it is written, where there is
  * none: operands are widened first. */
-static double cycles_of(const Product *p, DType a, DType b)
+static double cycles_of(const DotProduct *p, DType a, DType b)
 {
 	const Intrinsic *in = intrinsic_of(a, b);
 	if (!in)
@@ -157,7 +157,7 @@ static double cycles_of(const Product *p, DType a, DType b)
 }
 
 /* The copies' elements, and those that are summed to take off an offset. */
-static double extra_of(const Product *p, const DType *to)
+static double extra_of(const DotProduct *p, const DType *to)
 {
 	double n = 0;
 	for (int i = 0; i < 2; i++) {
@@ -179,7 +179,7 @@ static double extra_of(const Product *p, const DType *to)
 
 /* The least instructions; of several ways with as many the one with the least to
  * do besides. */
-static Way best_way(const Product *p)
+static Way best_way(const DotProduct *p)
 {
 	static const DType types[] = {DT_U8, DT_I8, DT_I16, DT_F32};
 	enum { N = sizeof types / sizeof *types };
@@ -265,7 +265,7 @@ static int take_way(RuleForm *f, int at, const Way *way)
 }
 
 /* Is there an instruction for it, of integers? */
-static bool has_instruction(const Product *p, const Way *way)
+static bool has_instruction(const DotProduct *p, const Way *way)
 {
 	return dtype_is_int(p->block->body->type) && way->cycles < WIDENED;
 }
@@ -277,7 +277,7 @@ static int take_products(RuleForm *f)
 	int taken = 0, most = f->program->nbuffers + ADDED_MOST;
 	for (int i = 0; i < f->program->nblocks && f->program->nbuffers < most;
 	     i++) {
-		Product product = {.arena = f->arena, .machine = f->machine};
+		DotProduct product = {.arena = f->arena, .machine = f->machine};
 		if (!is_product(&product, f->program, &f->program->blocks[i]))
 			continue;
 		Way way = best_way(&product);

@@ -17,16 +17,16 @@ typedef struct {
 	const Block *block;
 	Expr *other, *condition;
 	bool value; /* of the condition, there */
-} Reader;
+} PaddingReader;
 
 static bool find_reader(
-    Arena *arena, const Block *b, int buffer, const Narrow *n, Reader *r)
+    Arena *arena, const Block *b, int buffer, const Narrow *n, PaddingReader *r)
 {
 	const Expr *read = expr_find_read(b->body, buffer);
 	if (b->reduce != REDUCE_SUM || b->body->op != OP_MUL)
 		return false;
 	bool first = expr_find_read(b->body->arg[0], buffer);
-	*r = (Reader){.block = b,
+	*r = (PaddingReader){.block = b,
 	    .other = b->body->arg[first],
 	    .condition = expr_substitute_axes(
 		arena, n->element->arg[0], read->arg, read->narg),
@@ -36,7 +36,7 @@ static bool find_reader(
 
 /* The part of the points that are padded; of a condition on data, or of too many
  * points, none. */
-static double padded_part(Arena *arena, const Reader *r)
+static double padded_part(Arena *arena, const PaddingReader *r)
 {
 	const Block *b = r->block;
 	Axis *axes = NEW_N(arena, Axis, b->naxes);
@@ -61,7 +61,7 @@ static double padded_part(Arena *arena, const Reader *r)
 
 /* Elements of the other operand that are summed for a result: none of those that
  * are made ahead, of others one for each step that tells what is padded. */
-static double summed(const Program *p, const Reader *r)
+static double summed(const Program *p, const PaddingReader *r)
 {
 	const Block *b = r->block;
 	double n = 1;
@@ -77,7 +77,7 @@ bool rule_padding_is_worth_zero(
 	int buffer = p->blocks[block].buffer;
 	for (int i = 0; i < p->nblocks; i++) {
 		const Block *b = &p->blocks[i];
-		Reader r;
+		PaddingReader r;
 		if (!expr_find_read(b->body, buffer))
 			continue;
 		if (!find_reader(arena, b, buffer, n, &r))

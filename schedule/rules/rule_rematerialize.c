@@ -18,13 +18,13 @@ enum { FLOPS_MOST = 8, LEAST = 64 };
 typedef struct {
 	const Block *block, *reader;
 	bool each; /* all reads so far are of an element for each step */
-} Reads;
+} ElementReads;
 
 /* Each axis of the reader is an index: one that it reduces the last, or in order
  * where there is none. */
 static bool check_read(Expr *e, void *context)
 {
-	Reads *w = context;
+	ElementReads *w = context;
 	int n = w->reader->naxes;
 	bool ordered = w->reader->reduce == REDUCE_NONE;
 	if (e->op != OP_READ || e->id != w->block->buffer)
@@ -43,7 +43,7 @@ static bool check_read(Expr *e, void *context)
 
 static bool reads_each(const Block *b, const Block *reader)
 {
-	Reads w = {b, reader, reader->naxes == b->naxes};
+	ElementReads w = {b, reader, reader->naxes == b->naxes};
 	expr_walk(reader->body, check_read, &w);
 	return w.each;
 }

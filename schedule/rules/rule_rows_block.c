@@ -140,11 +140,11 @@ bool rule_rows_block_choose(Rules *r)
 
 typedef struct {
 	int threads_y, rows, threads_x, lanes, steps;
-} Shape;
+} RowsBlockShape;
 
 /* Elements that a block shares: a step of what is read for a whole row, two steps
  * at once where copies run ahead, and its rows. */
-static double shared_elements(const Together *t, const Shape *s)
+static double shared_elements(const Together *t, const RowsBlockShape *s)
 {
 	int stages = t->p.r->machine->async_copies ? 2 : 1;
 	return (double)t->inside * s->steps * stages +
@@ -158,7 +158,7 @@ static double waste(int64_t n, int tile)
 }
 
 /* The first of these that wastes little, or that which wastes least. */
-static void choose_columns(const Together *t, Shape *s)
+static void choose_columns(const Together *t, RowsBlockShape *s)
 {
 	double least = 1e9;
 	for (int threads = 32; threads >= 8; threads /= 2)
@@ -182,13 +182,13 @@ static int fitting(int64_t n, int most, int least)
 }
 
 /* As many rows as fill the processors and have room, of few steps if need be. */
-static Shape choose_shape(const Together *t)
+static RowsBlockShape choose_shape(const Together *t)
 {
 	const Machine *m = t->p.r->machine;
 	const Block *b = t->p.block;
 	int64_t rows = 1, extent = b->axes[t->row].extent;
 	double room = ((double)m->block_shared - ROOM) / ELEMENT;
-	Shape s = {.steps = 16};
+	RowsBlockShape s = {.steps = 16};
 	for (int a = 0; a < b->nspatial; a++)
 		if (t->p.r->rows->axes[a])
 			rows *= b->axes[a].extent;
@@ -288,7 +288,7 @@ static void put_writer(Together *t)
 	    TILE_RESULTS, TILE_THREADS, TILE_LANES};
 	Product *p = &t->p;
 	Rules *r = p->r;
-	Shape s = choose_shape(t);
+	RowsBlockShape s = choose_shape(t);
 	t->steps = s.steps;
 	product_split(p, BLOCK_Y, "0 t r", rows,
 	    arena_printf(r->arena,

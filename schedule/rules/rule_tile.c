@@ -41,7 +41,7 @@ typedef struct {
 	bool vector;
 	bool batch; /* one after another, in no tiles: `outer` alone */
 	const char *outer, *middle, *inner, *lane, *phase; /* its loops */
-} TileAxis;
+} TiledAxis;
 
 enum {
 	LONG_LOOP = 4,	 /* worth splitting */
@@ -68,7 +68,7 @@ typedef struct {
 	const char *writer; /* stage that is tiled */
 	const char *reduce; /* stage with the reduction */
 	int naxes;
-	TileAxis
+	TiledAxis
 	    *axes; /* spatial axes longer than 1; vector axis first or last */
 	VEC(const char *) places; /* loops that its operands may be computed at */
 	VEC(ReduceLoop) loops; /* of the reduction, outer to inner */
@@ -131,7 +131,7 @@ static const char *phases_of(const Tiling *t)
 }
 
 /* Tiles of an axis; that are not searched: a few rows of two vectors. */
-static void split_axis(Tiling *t, TileAxis *x)
+static void split_axis(Tiling *t, TiledAxis *x)
 {
 	enum { ROWS = 4, VECTORS = 2 };
 	Rules *r = t->r;
@@ -168,15 +168,15 @@ static void split_axis(Tiling *t, TileAxis *x)
 static void split_writer(Tiling *t, int reader)
 {
 	Rules *r = t->r;
-	t->axes = NEW_N(r->arena, TileAxis, t->block->nspatial);
+	t->axes = NEW_N(r->arena, TiledAxis, t->block->nspatial);
 	for (int rank = 0; rank < 5; rank++)
 		for (int a = 0; a < t->block->nspatial; a++) {
 			int of = rule_reader_axis(r, t->block, reader, a);
 			if (t->block->axes[a].extent == 1 ||
 			    rank_of(t, a) != rank)
 				continue;
-			TileAxis *x = &t->axes[t->naxes++];
-			*x = (TileAxis){.name = t->writer_block->axes[of].name,
+			TiledAxis *x = &t->axes[t->naxes++];
+			*x = (TiledAxis){.name = t->writer_block->axes[of].name,
 			    .axis = a,
 			    .extent = t->block->axes[a].extent,
 			    .vector = a == t->tiled->axis,
@@ -199,12 +199,12 @@ static void order_writer(Tiling *t)
 	Rules *r = t->r;
 	const char *ones = "", *outer = "", *middle = "", *rows = "",
 		   *inner = "";
-	const TileAxis *v = NULL;
+	const TiledAxis *v = NULL;
 	for (int a = 0; a < b->nspatial; a++)
 		if (b->axes[a].extent == 1)
 			ones = rule_and(r, ones, t->writer, b, a);
 	for (int i = 0; i < t->naxes; i++) {
-		const TileAxis *x = &t->axes[i];
+		const TiledAxis *x = &t->axes[i];
 		v = x->vector ? x : v;
 		outer = rule_join(r, outer, x->outer);
 		middle = rule_join(r, middle, x->middle);
@@ -576,7 +576,7 @@ static void schedule_reduction(Tiling *t)
 
 /* --- operands ------------------------------------------------------------------------ */
 
-static const TileAxis *tile_of(const Tiling *t, int axis)
+static const TiledAxis *tile_of(const Tiling *t, int axis)
 {
 	for (int i = 0; i < t->naxes; i++)
 		if (t->axes[i].axis == axis)
@@ -629,7 +629,7 @@ static const char *with_divisor(Tiling *t, const char *text, const char *op,
 static void spatial_parts(Tiling *t, PackParts *parts, int dim,
     const RuleDigit *d, bool open)
 {
-	const TileAxis *x = tile_of(t, d->axis);
+	const TiledAxis *x = tile_of(t, d->axis);
 	const char *name = arena_printf(t->r->arena, "x%d", dim);
 	int64_t lanes = x->vector ? t->tiled->lanes : 1;
 	int inner = x->vector ? PHASE_LANES : PHASE_ROWS;
@@ -900,7 +900,7 @@ static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 static void bring_panels(Tiling *t, const RuleRead *read, const char *copy)
 {
 	const Buffer *b = &t->r->program->buffers[read->buffer];
-	const TileAxis *x = NULL;
+	const TiledAxis *x = NULL;
 	for (int i = 0; i < t->naxes; i++)
 		if (!t->axes[i].batch && read->uses[t->axes[i].axis])
 			x = &t->axes[i];

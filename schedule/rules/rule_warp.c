@@ -174,14 +174,14 @@ bool rule_warp_fits(const Rules *r, int i, bool groups)
 /* Fragments of a warp in both directions, of 16 rows by 8 columns. */
 typedef struct {
 	int warps, rows, columns;
-} Shape;
+} WarpShape;
 
 static int64_t extent_of(const Warps *w, int operand)
 {
 	return w->block->axes[w->of[operand].axis].extent;
 }
 
-static Shape fit_shape(const Warps *w, Shape s)
+static WarpShape fit_shape(const Warps *w, WarpShape s)
 {
 	int64_t rows = extent_of(w, 0) / (EACH * ROWS);
 	int64_t columns = extent_of(w, 1) / (EACH * COLUMNS);
@@ -194,7 +194,7 @@ static Shape fit_shape(const Warps *w, Shape s)
 	return s;
 }
 
-static bool fills(const Warps *w, Shape s)
+static bool fills(const Warps *w, WarpShape s)
 {
 	return block_points(w->block, 0, w->block->nspatial) /
 	    (s.warps * s.rows * EACH * ROWS) / (s.columns * EACH * COLUMNS) >=
@@ -202,7 +202,7 @@ static bool fills(const Warps *w, Shape s)
 }
 
 /* Of warpgroups, which have room for two steps. */
-static bool is_right(const Warps *w, Shape s)
+static bool is_right(const Warps *w, WarpShape s)
 {
 	int rows = s.warps * EACH * ROWS, columns = s.columns * EACH * COLUMNS;
 	int64_t bytes = 2 * (int64_t)GROUP_LINE * (rows + columns);
@@ -211,11 +211,11 @@ static bool is_right(const Warps *w, Shape s)
 }
 
 /* The largest of which there are enough blocks. */
-static Shape choose_shape(const Warps *w)
+static WarpShape choose_shape(const Warps *w)
 {
-	static const Shape groups[] = {
+	static const WarpShape groups[] = {
 	    {8, 1, 16}, {8, 1, 8}, {4, 1, 16}, {4, 1, 8}};
-	static const Shape warps[] = {
+	static const WarpShape warps[] = {
 	    {4, 2, 16}, {4, 2, 8}, {4, 1, 8}, {2, 2, 4}, {2, 1, 4}, {1, 1, 2}};
 	int i = 0;
 	if (w->groups) {
@@ -256,7 +256,7 @@ static void bind(Warps *w, const char *z, const char *y, const char *x)
 static void split_writer(Warps *w)
 {
 	Rules *r = w->r;
-	Shape s = choose_shape(w);
+	WarpShape s = choose_shape(w);
 	const Block *b = w->writer.block;
 	const char *names[2];
 	int axes[2];

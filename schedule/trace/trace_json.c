@@ -90,9 +90,9 @@ typedef struct {
 	Arena *arena;
 	Error *error;
 	int step;
-} Reader;
+} JsonReader;
 
-static bool fail(Reader *r, const char *what)
+static bool fail(JsonReader *r, const char *what)
 {
 	error_set(r->error, STATUS_INPUT, "trace, step %d: %s", r->step + 1,
 	    what);
@@ -101,7 +101,7 @@ static bool fail(Reader *r, const char *what)
 
 /* A word is one that the text could have, so that printing and parsing give it
  * back. */
-static bool read_word(Reader *r, const char *text, TraceValue *value)
+static bool read_word(JsonReader *r, const char *text, TraceValue *value)
 {
 	Source source = {"word", text, strlen(text)};
 	Span all = {0, source.size};
@@ -114,14 +114,15 @@ static bool read_word(Reader *r, const char *text, TraceValue *value)
 	return good;
 }
 
-static bool is_name(Reader *r, const char *text)
+static bool is_name(JsonReader *r, const char *text)
 {
 	TraceValue word;
 
 	return read_word(r, text, &word) && !strpbrk(text, ".~/%*()-");
 }
 
-static bool read_value(Reader *r, const json_t *json, TraceValue *value, int depth)
+static bool read_value(
+    JsonReader *r, const json_t *json, TraceValue *value, int depth)
 {
 	int n;
 
@@ -148,7 +149,7 @@ static bool read_value(Reader *r, const json_t *json, TraceValue *value, int dep
 	return true;
 }
 
-static bool read_arg(Reader *r, const json_t *json, Arg *arg)
+static bool read_arg(JsonReader *r, const json_t *json, Arg *arg)
 {
 	const json_t *taken;
 
@@ -165,7 +166,7 @@ static bool read_arg(Reader *r, const json_t *json, Arg *arg)
 	return fail(r, "a decision is {\"decision\": VALUE}");
 }
 
-static bool read_args(Reader *r, const json_t *json, Step *step)
+static bool read_args(JsonReader *r, const json_t *json, Step *step)
 {
 	json_t *args = json_object_get(json, "args"), *value;
 	json_t *with = json_object_get(json, "with");
@@ -193,7 +194,7 @@ static bool read_args(Reader *r, const json_t *json, Step *step)
 	return !primitive_check(step) || fail(r, primitive_check(step));
 }
 
-static bool read_outs(Reader *r, const json_t *json, Step *step)
+static bool read_outs(JsonReader *r, const json_t *json, Step *step)
 {
 	const json_t *outs = json_object_get(json, "out");
 
@@ -211,7 +212,7 @@ static bool read_outs(Reader *r, const json_t *json, Step *step)
 	return true;
 }
 
-static bool read_step(Reader *r, json_t *json, Step *step)
+static bool read_step(JsonReader *r, json_t *json, Step *step)
 {
 	const char *name = json_string_value(json_object_get(json, "step"));
 	const char *key;
@@ -233,7 +234,7 @@ static bool read_step(Reader *r, json_t *json, Step *step)
 
 Trace *trace_from_json(Arena *arena, const json_t *json, Error *error)
 {
-	Reader r = {arena, error, 0};
+	JsonReader r = {arena, error, 0};
 	Trace *trace = NEW(arena, Trace);
 
 	if (!json_is_array(json) || json_array_size(json) > MAX_STEPS) {

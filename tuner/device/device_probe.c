@@ -23,7 +23,7 @@ typedef struct {
 	Status status;
 	char why[sizeof((Error *)0)->text];
 	int n;
-} Answer;
+} ProbeAnswer;
 
 static void write_all(int fd, const void *data, size_t size)
 {
@@ -43,7 +43,7 @@ static _Noreturn void be_child(
 {
 	Error error = {0};
 	DeviceFacts *facts = NULL;
-	Answer a;
+	ProbeAnswer a;
 	memset(&a, 0, sizeof a);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	device_folder_use(folder);
@@ -85,7 +85,7 @@ static bool read_all(int fd, Buf *out)
 static Status take(const Buf *said, Arena *arena, const char *name,
     int ended, DeviceFacts **facts, int *n, Error *error)
 {
-	Answer a;
+	ProbeAnswer a;
 	if (said->size >= sizeof a)
 		memcpy(&a, said->data, sizeof a);
 	if (said->size < sizeof a ||

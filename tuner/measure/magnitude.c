@@ -18,7 +18,7 @@ typedef struct {
 typedef struct {
 	const Magnitude *buffers;
 	const Axis *axes;
-} Known;
+} KnownMagnitudes;
 
 static Magnitude larger(Magnitude a, Magnitude b)
 {
@@ -31,7 +31,7 @@ static Magnitude constant(double value)
 	return (Magnitude){0, value > 1 && !isinf(value) ? log2(value) : 0};
 }
 
-static Magnitude of_expr(const Known *s, const Expr *e)
+static Magnitude of_expr(const KnownMagnitudes *s, const Expr *e)
 {
 	Magnitude a, all = {0, 0};
 	switch (e->op) {
@@ -70,7 +70,7 @@ static Magnitude of_expr(const Known *s, const Expr *e)
 
 static Magnitude of_block(const Magnitude *buffers, const Block *b)
 {
-	Magnitude m = of_expr(&(Known){buffers, b->axes}, b->body);
+	Magnitude m = of_expr(&(KnownMagnitudes){buffers, b->axes}, b->body);
 	for (int a = b->nspatial; b->reduce == REDUCE_SUM && a < b->naxes; a++)
 		m.bits += log2((double)b->axes[a].extent) / 2;
 	return m;

@@ -18,7 +18,7 @@ enum { LOWERED_MOST = 24, BITS_MOST = 64 };
 typedef struct {
 	const double *buffers;
 	const Axis *axes;
-} Known;
+} KnownBounds;
 
 static double of_number(double x)
 {
@@ -31,9 +31,9 @@ static double of_sum(double a, double b)
 	return isinf(less) ? more : more + log2(1 + exp2(less - more));
 }
 
-static double of_expr(const Known *s, const Expr *e);
+static double of_expr(const KnownBounds *s, const Expr *e);
 
-static double of_greatest(const Known *s, const Expr *e, int from)
+static double of_greatest(const KnownBounds *s, const Expr *e, int from)
 {
 	double most = -INFINITY;
 	for (int i = from; i < e->narg; i++)
@@ -41,7 +41,7 @@ static double of_greatest(const Known *s, const Expr *e, int from)
 	return most;
 }
 
-static double of_power(const Known *s, const Expr *e)
+static double of_power(const KnownBounds *s, const Expr *e)
 {
 	double y = e->arg[1]->op == OP_FLOAT ? fabs(e->arg[1]->f)
 	    : e->arg[1]->op == OP_INT	     ? fabs((double)e->arg[1]->i)
@@ -49,7 +49,7 @@ static double of_power(const Known *s, const Expr *e)
 	return y * fabs(of_expr(s, e->arg[0]));
 }
 
-static double of_expr(const Known *s, const Expr *e)
+static double of_expr(const KnownBounds *s, const Expr *e)
 {
 	switch (e->op) {
 	case OP_INT: return of_number((double)e->i);
@@ -87,7 +87,7 @@ static double of_type(DType type, int exponent)
 
 static double of_block(const double *buffers, const Block *b)
 {
-	double one = of_expr(&(Known){buffers, b->axes}, b->body);
+	double one = of_expr(&(KnownBounds){buffers, b->axes}, b->body);
 	double n = block_points(b, b->nspatial, b->naxes);
 	return b->reduce == REDUCE_SUM ? one + log2(n)
 	    : b->reduce == REDUCE_PROD ? n * fmax(one, 0)

@@ -23,7 +23,7 @@ typedef struct {
 	volatile uint64_t factor; /* not known to the compiler */
 	_Atomic uint64_t product;
 	double *seconds; /* of each thread, as they arrive */
-} Round;
+} ProbeRound;
 
 static uint64_t multiply(uint64_t x)
 {
@@ -44,7 +44,7 @@ static uint64_t multiply(uint64_t x)
 
 static void probe_thread(void *context)
 {
-	Round *round = context;
+	ProbeRound *round = context;
 	double start = measure_now();
 	round->product = multiply(round->factor);
 	double end = measure_now();
@@ -52,7 +52,7 @@ static void probe_thread(void *context)
 }
 
 /* The kernel's own team: OpenMP keeps it, pinned as it is. */
-static void run_team(Round *round, int threads)
+static void run_team(ProbeRound *round, int threads)
 {
 	measure_team(probe_thread, round, threads);
 }
@@ -81,7 +81,7 @@ void noise_begin(Noise *noise, int threads, double least_s)
 
 void noise_probe(Noise *noise)
 {
-	Round round = {.seconds = noise->thread_s, .factor = 7};
+	ProbeRound round = {.seconds = noise->thread_s, .factor = 7};
 	double slowest = 0;
 	run_team(&round, noise->threads);
 	for (int i = 0; i < round.arrived; i++) {

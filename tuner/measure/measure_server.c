@@ -271,10 +271,10 @@ static End end_child(Child *child, bool dying)
 	return end;
 }
 
-typedef enum { ANSWER_READ, ANSWER_NONE, ANSWER_LATE } Answer;
+typedef enum { ANSWER_READ, ANSWER_NONE, ANSWER_LATE } ServerAnswer;
 
 /* Reads what the child has to say until it ends its side, or time is over. */
-static Answer read_answer(int fd, Measurement *out, int n, double end)
+static ServerAnswer read_answer(int fd, Measurement *out, int n, double end)
 {
 	size_t have = 0, want = sizeof *out * (size_t)n;
 	while (have < want) {
@@ -347,7 +347,7 @@ static bool collect(const Server *s, Child *child, const JobHeader *job, int n,
 			describe_start(child, &out[i]);
 		return false;
 	}
-	Answer answer = read_answer(child->fd, out, n, end);
+	ServerAnswer answer = read_answer(child->fd, out, n, end);
 	if (answer == ANSWER_READ) {
 		if (out->outcome == OUTCOME_CRASH && child->served &&
 		    !out->trouble)

@@ -17,7 +17,7 @@ typedef struct {
 	double
 	    from[MARGINS]; /* -log of what the analytic model expects, and the
 				 global model's score */
-} Row;
+} ModelRow;
 
 struct Model {
 	ModelSettings settings;
@@ -25,7 +25,7 @@ struct Model {
 	const ModelKind *kind;
 	int n, cap;
 	float *features; /* n x width, in the order they came */
-	Row *rows;
+	ModelRow *rows;
 	int trained; /* rows that the last fit knew */
 	void *fitted[MEMBERS];
 	double slopes[MARGINS];	 /* 0: no use of it */
@@ -141,7 +141,7 @@ void model_add(Model *m, int group, const float *row, double prior_s,
 	}
 	size_t i = (size_t)m->n++;
 	memcpy(m->features + i * width, row, sizeof(float) * width);
-	m->rows[i] = (Row){.group = group, .time_s = time_s};
+	m->rows[i] = (ModelRow){.group = group, .time_s = time_s};
 	begin_with(m, row, &prior_s, 1, &m->rows[i].from);
 }
 

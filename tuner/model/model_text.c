@@ -50,10 +50,10 @@ typedef struct {
 	int width;
 	Forest forest;
 	bool bad;
-} Reading;
+} ForestReading;
 
 /* The text up to the end of a line, after a word. */
-static const char *line_after(Reading *r, Arena *arena, const char *word)
+static const char *line_after(ForestReading *r, Arena *arena, const char *word)
 {
 	size_t n = strlen(word), size = strcspn(r->at, "\n");
 	if (strncmp(r->at, word, n) || r->at[n] != ' ' || !r->at[size]) {
@@ -65,7 +65,7 @@ static const char *line_after(Reading *r, Arena *arena, const char *word)
 	return text;
 }
 
-static double number(Reading *r)
+static double number(ForestReading *r)
 {
 	char *end;
 	double x = strtod(r->at, &end);
@@ -74,7 +74,7 @@ static double number(Reading *r)
 	return x;
 }
 
-static bool take(Reading *r, char c)
+static bool take(ForestReading *r, char c)
 {
 	if (*r->at != c)
 		return false;
@@ -83,7 +83,7 @@ static bool take(Reading *r, char c)
 }
 
 /* Which node it is. */
-static int read_node(Reading *r, int depth)
+static int read_node(ForestReading *r, int depth)
 {
 	Forest *f = &r->forest;
 	int node = f->nnodes++;
@@ -110,7 +110,7 @@ static int read_node(Reading *r, int depth)
 	return node;
 }
 
-static void read_trees(Reading *r, double n)
+static void read_trees(ForestReading *r, double n)
 {
 	r->bad |= !(n >= 1 && n <= TREES_MOST);
 	if (r->bad)
@@ -128,7 +128,7 @@ Model *model_read(const char *text, const char *name, int width,
     const char *kind, Error *error)
 {
 	Arena *arena = arena_new();
-	Reading r = {.at = text, .width = width};
+	ForestReading r = {.at = text, .width = width};
 	int format = atoi(line_after(&r, arena, "tunec-model"));
 	const char *features = line_after(&r, arena, "features");
 	bool other = !r.bad && (format != FORMAT || strcmp(features, kind));

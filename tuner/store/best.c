@@ -471,8 +471,8 @@ typedef struct {
 	int n;
 	const Entry *best;
 	bool quiet;
-} Round;
-typedef VEC(Round) RoundVec;
+} FinalRound;
+typedef VEC(FinalRound) RoundVec;
 
 typedef struct {
 	Entry entry;
@@ -490,7 +490,7 @@ static int by_round(const void *a, const void *b)
 
 static int by_age(const void *a, const void *b)
 {
-	const Round *x = a, *y = b;
+	const FinalRound *x = a, *y = b;
 	return by_group_and_age(&x->at[x->n - 1], &y->at[y->n - 1]);
 }
 
@@ -512,8 +512,8 @@ static void find_rounds(Arena *arena, const Entry *e, int n, RoundVec *rounds)
 		sorted[i] = final[i].entry;
 		if (!i || final[i].round != final[i - 1].round)
 			vec_push(arena, rounds,
-			    (Round){.at = &sorted[i], .quiet = true});
-		Round *r = &rounds->at[rounds->n - 1];
+			    (FinalRound){.at = &sorted[i], .quiet = true});
+		FinalRound *r = &rounds->at[rounds->n - 1];
 		r->n++;
 		r->quiet &= sorted[i].quiet;
 	}
@@ -538,8 +538,8 @@ static bool is_for(const Mark *m, const Finding *f, const Group *g)
 }
 
 /* Did a run accept the round, as the newest quiet one there was? */
-static bool is_accepted(
-    const Finding *f, const Group *g, const Round *r, const Round *next)
+static bool is_accepted(const Finding *f, const Group *g, const FinalRound *r,
+    const FinalRound *next)
 {
 	for (int i = 0; i < f->marks.n; i++) {
 		const Mark *m = &f->marks.at[i];
@@ -565,7 +565,7 @@ static const Entry *choose(
     Finding *f, const Group *group, const Entry *e, int n)
 {
 	RoundVec rounds = {0};
-	const Round *stands = NULL;
+	const FinalRound *stands = NULL;
 	int quiet = 0;
 	if (!f->no_round)
 		find_rounds(f->arena, e, n, &rounds);
@@ -574,8 +574,8 @@ static const Entry *choose(
 		    has_other(rounds.at[i].at, rounds.at[i].n))
 			rounds.at[quiet++] = rounds.at[i];
 	for (int i = 0; i < quiet; i++) {
-		const Round *r = &rounds.at[i];
-		const Round *next = i + 1 < quiet ? r + 1 : NULL;
+		const FinalRound *r = &rounds.at[i];
+		const FinalRound *next = i + 1 < quiet ? r + 1 : NULL;
 		if (!stands || !is_slower(r->best, stands->best) ||
 		    is_accepted(f, group, r, next))
 			stands = r;

@@ -269,11 +269,11 @@ typedef struct {
 	void *context;
 	Status status; /* of a line that ends the reading */
 	Error *error;
-} Reading;
+} StoreReading;
 
 static bool reading_line(const StoredLine *stored, void *context)
 {
-	Reading *r = context;
+	StoreReading *r = context;
 	Line line;
 	Error why;
 	Status status = line_parse(stored->text, stored->size, &line, &why);
@@ -296,7 +296,7 @@ static bool reading_line(const StoredLine *stored, void *context)
 static Status read_lines(Store *store, const StoreQuery *query,
     bool (*each)(Line *line, void *context), void *context, Error *error)
 {
-	Reading r = {.store = store,
+	StoreReading r = {.store = store,
 	    .op = query->op,
 	    .each = each,
 	    .context = context,

@@ -52,11 +52,11 @@ void transfer_add(Transfer *t, const Past *past)
 typedef struct {
 	double time_s, prior_s;
 	Candidate candidate;
-} Row;
+} TransferRow;
 
 static int by_time(const void *a, const void *b)
 {
-	const Row *x = a, *y = b;
+	const TransferRow *x = a, *y = b;
 	if (x->time_s != y->time_s)
 		return x->time_s < y->time_s ? -1 : 1;
 	return memcmp(&x->candidate, &y->candidate, sizeof x->candidate);
@@ -69,7 +69,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* The middle of time over prediction. */
-static double middle_ratio(const Row *at, int n)
+static double middle_ratio(const TransferRow *at, int n)
 {
 	double *ratio = must_alloc(sizeof *ratio * (size_t)(n + 1));
 	int m = 0;
@@ -84,10 +84,10 @@ static double middle_ratio(const Row *at, int n)
 
 /* Of an operator the fastest, and of the others as many as there is room for, evenly
  * by their times; those that cannot be right left out. */
-static int rows_of(Transfer *t, const Past *past, Row *out)
+static int rows_of(Transfer *t, const Past *past, TransferRow *out)
 {
 	int n = 0, kept = 0;
-	Row *all = must_alloc(sizeof *all * (size_t)(past->n + 1));
+	TransferRow *all = must_alloc(sizeof *all * (size_t)(past->n + 1));
 	memset(all, 0, sizeof *all * (size_t)(past->n + 1));
 	for (int i = 0; i < past->n; i++) {
 		all[i].time_s = past->time_s[i];
@@ -114,7 +114,7 @@ static int rows_of(Transfer *t, const Past *past, Row *out)
 
 typedef struct {
 	int n;
-	Row *at; /* the fastest first */
+	TransferRow *at; /* the fastest first */
 	float *features;
 } Rows;
 
@@ -123,7 +123,7 @@ static Rows *all_rows(Transfer *t)
 	Rows *all = NEW_N(t->arena, Rows, t->pasts.n);
 	for (int i = 0; i < t->pasts.n; i++) {
 		Rows *r = &all[i];
-		r->at = NEW_N(t->arena, Row, ROWS_MOST);
+		r->at = NEW_N(t->arena, TransferRow, ROWS_MOST);
 		r->n = rows_of(t, &t->pasts.at[i], r->at);
 		r->features = NEW_N(t->arena, float, r->n *FEATURES);
 		for (int k = 0; k < r->n; k++)
@@ -187,7 +187,7 @@ static void rate(const Transfer *t, const Model *model, const Rows *rows,
 	double score[ROWS_MOST], prior[ROWS_MOST], truth[ROWS_MOST];
 	int n = 0;
 	for (int k = 0; k < rows->n; k++) {
-		const Row *row = &rows->at[k];
+		const TransferRow *row = &rows->at[k];
 		float s;
 		if (!is_in(t, past, k, fold))
 			continue;

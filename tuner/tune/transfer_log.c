@@ -17,14 +17,14 @@ typedef struct {
 	VEC(Candidate) candidates;
 	VEC(double) time_s;
 	int fastest;
-} Reading;
+} PastReading;
 
 typedef struct {
 	Transfer *transfer;
 	Arena *arena; /* the transfer's */
 	const TransferWish *wish;
 	Lookup names, ids;
-	VEC(Reading) readings;
+	VEC(PastReading) readings;
 	int lines;
 } Reader;
 
@@ -45,7 +45,7 @@ static bool same_text(const char *a, const char *b)
 
 /* The operator and target of a line, opened when they are first met; a space of NULL:
  * there is none of today's. */
-static Reading *reading_of(Reader *r, const Line *line)
+static PastReading *reading_of(Reader *r, const Line *line)
 {
 	Error ignored;
 	char *name = arena_printf(r->arena, "%s %s", line->op, line->target);
@@ -55,7 +55,7 @@ static Reading *reading_of(Reader *r, const Line *line)
 	lookup_add(&r->names, name, r->readings.n);
 	const char *text =
 	    json_string_value(json_object_get(line->json, "op_text"));
-	Reading reading = {.past = {.name = name}};
+	PastReading reading = {.past = {.name = name}};
 	Past *p = &reading.past;
 	p->target = !strcmp(line->target, r->transfer->target->text)
 	    ? r->transfer->target /* with its row */
@@ -85,7 +85,8 @@ static bool candidate_of(const Past *p, const json_t *json, Candidate *out)
 	return found;
 }
 
-static void keep(Reader *r, Reading *reading, const Candidate *c, double time_s)
+static void keep(
+    Reader *r, PastReading *reading, const Candidate *c, double time_s)
 {
 	int n = reading->time_s.n;
 	bool faster = !n || time_s < reading->time_s.at[reading->fastest];
@@ -122,7 +123,7 @@ static bool read_line(Line *line, void *context)
 		r->transfer->facts.otherwise++;
 		return true;
 	}
-	Reading *reading = reading_of(r, line);
+	PastReading *reading = reading_of(r, line);
 	if (!reading->past.space ||
 	    !candidate_of(
 		&reading->past, json_object_get(line->json, "trace"), &c))
@@ -145,7 +146,7 @@ Status transfer_read(Transfer *t, Store *const *stores, int nstores,
 		FORWARD_IF_ERROR(
 		    store_each(stores[i], NULL, read_line, &r, NULL, error));
 	for (int i = 0; i < r.readings.n; i++) {
-		Reading *reading = &r.readings.at[i];
+		PastReading *reading = &r.readings.at[i];
 		reading->past.n = reading->time_s.n;
 		reading->past.candidates = reading->candidates.at;
 		reading->past.time_s = reading->time_s.at;

@@ -32,9 +32,9 @@ typedef struct {
 	Arena *arena;
 	Ceilings *out;
 	const char *target, *regime, *measure;
-} Reading;
+} CeilingsReading;
 
-static bool counts(const Reading *r, const Line *line)
+static bool counts(const CeilingsReading *r, const Line *line)
 {
 	bool same = r->measure && line->measure
 	    ? !strcmp(r->measure, line->measure)
@@ -47,7 +47,7 @@ static bool counts(const Reading *r, const Line *line)
 static bool read_mark(const StoredLine *stored, void *context)
 {
 	static const char run_end[] = "\"kind\":\"run-end\"";
-	Reading *r = context;
+	CeilingsReading *r = context;
 	Line line;
 	TaskKind of;
 	Error ignored;
@@ -74,7 +74,7 @@ Status tune_ceilings(Arena *arena, Store *store, const Target *target,
 {
 	bool narrowed;
 	StoreQuery all = {0};
-	Reading r = {arena, out, target->text, known_cache_word(o),
+	CeilingsReading r = {arena, out, target->text, known_cache_word(o),
 	    known_measure_word(o)};
 	return store_scan(store, &all, read_mark, &r, &narrowed, error);
 }
