@@ -59,7 +59,7 @@ int64_t rule_times_read(const Block *block, const RuleRead *read)
 {
 	int64_t n = 1;
 	for (int a = 0; a < block->naxes; a++)
-		n *= read->again[a];
+		n *= read->reuse[a];
 	return n;
 }
 /* --- lanes -------------------------------------------------------------------- */
@@ -304,7 +304,7 @@ void rules_analyse(Rules *r)
 		const Block *block = &program->blocks[i];
 		RuleBlock *b = &r->blocks[i];
 		b->block = i;
-		b->host = b->colocated_with = b->again = b->fused_with = -1;
+		b->host = b->colocated_with = b->recomputed_at = b->fused_with = -1;
 		b->inlined = r->inlines && r->inlines[i];
 		b->output =
 		    program->buffers[block->buffer].role == BUFFER_OUTPUT;
@@ -356,7 +356,7 @@ int rule_elementwise_reader(const Rules *r, const RuleBlock *b)
 	const Block *block = &r->program->blocks[b->block];
 	const RuleRead *read = rule_only_read(w, block->buffer);
 	if (wb->reduce != REDUCE_NONE || w->scheduled ||
-	    (r->points && r->points[reader] >= 0) ||
+	    (r->point_host && r->point_host[reader] >= 0) ||
 	    wb->nspatial != block->nspatial ||
 	    r->program->buffers[wb->buffer].is_const !=
 		r->program->buffers[block->buffer].is_const ||
@@ -466,7 +466,7 @@ bool rule_is_collapsed(const Rules *r, int i)
 
 bool rule_is_pointwise(const Rules *r, int i)
 {
-	return r->points && r->points[i] >= 0;
+	return r->point_host && r->point_host[i] >= 0;
 }
 
 bool rule_rows_has(const Rules *r, int block)
