@@ -1,4 +1,4 @@
-/* Elements that nobody uses (ir/nest/nest_dead.c) are not computed.
+/* Dead elements, which nobody uses (ir/nest/nest_dead.c), are not computed.
  *
  *     for i for j  s[i, j] = ...           used where j <= i
  * -->

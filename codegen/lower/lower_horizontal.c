@@ -1,4 +1,4 @@
-/* Lanes of a reduction to one value, in a tree:
+/* A horizontal reduction: its lanes to one value, in a tree:
  *
  *     sum: f32x8            a = shuffle sum [0 1 2 3]   b = shuffle sum [4 5 6 7]
  *                      -->  c = add a, b                two more steps like it
@@ -14,7 +14,8 @@
  *                      -->  c = add a, b      of p and q in turn
  *                           halves of c       vector p q
  *
- * The scalars that are lanes of one vector are stored together (lower_merge.c). */
+ * The scalars that are lanes of one vector are stored together
+ * (lower_merge.c). */
 #include "codegen/lower/lower_internal.h"
 
 #include <assert.h>

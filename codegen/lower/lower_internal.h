@@ -10,9 +10,9 @@
  *     lower_sums.c   reductions in temporaries
  *     lower_tail.c   predicates of axes: clipping, splitting, masks
  *     lower_cut.c    loops cut where conditions change
- *     lower_predicate.c  steps that change nothing: narrowing
+ *     lower_predicate.c steps that change nothing: narrowing
  *     lower_scatter.c loops of which data says the iteration
- *     lower_dead.c elements that nobody uses: likewise
+ *     lower_dead.c   elements that nobody uses: likewise
  *     lower_conditions.c  under which a step counts
  *     lower_expr.c   values of bodies
  *     lower_value.c  what a value is: a constant or a temporary
@@ -29,15 +29,15 @@
  *     lower_load.c   one load of neighbours
  *     lower_stored.c what was just stored, which is not loaded again
  *     lower_swizzle.c  chunks of shared rows that change places
- *     lower_strided.c  vectors of elements that lie apart
+ *     lower_strided.c vectors of elements that lie apart
  *     lower_workspace.c  where temporary buffers lie
  *     lower_link.c   parts of a program in one function
  *     lower_pack.c   what is done ahead to constant inputs
  *     lower_layout.c where that lies
- *     lower_comment.c  what a loop is, in words
+ *     lower_comment.c what a loop is, in words
  *     lower_transpose.c  vectors stored an element a row, afterwards
  *     lower_late.c       what is computed of rows instead
- *     lower_merge.c   lanes of a vector stored one by one, afterwards
+ *     lower_merge.c  lanes of a vector stored one by one, afterwards
  *     lower_stages.c shared buffers that are filled iterations ahead
  *     lower_fill.c   how one of their elements is written
  *     lower_barriers.c  barriers that order nothing, afterwards

@@ -4,7 +4,8 @@
  *     a = extract v 0    store y[8*i], a
  *     b = extract v 1    store y[8*i + 1], b     -->     store y[8*i], v
  *
- * Results of a reduction whose lanes are its steps come so (lower_horizontal.c). */
+ * Results of a reduction whose lanes are its steps come so
+ * (lower_horizontal.c). */
 #include "codegen/lower/lower_internal.h"
 
 #include <assert.h>

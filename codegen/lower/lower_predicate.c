@@ -1,4 +1,5 @@
-/* Steps of a reduction that change nothing (ir/nest/nest_predicate.c) are not made.
+/* Steps of a reduction that change nothing (ir/nest/nest_predicate.c) are not
+ * made.
  *
  *     for y for r  c[y] += p[y + r] * w[r]   where 1 <= y + r < 8
  * -->

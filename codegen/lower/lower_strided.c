@@ -1,5 +1,5 @@
-/* Vectors whose lanes lie apart by distances that are known when compiling are
- * loaded whole, with what lies between, and shuffled:
+/* Strided lanes: those that lie apart by distances that are known when compiling
+ * are loaded whole, with what lies between, and shuffled:
  *
  *     gather x[6*i + 3*lane + c]      a = load x[6*i]     lanes 4, c < 3
  *                                     b = load x[6*i + 4]

@@ -302,17 +302,17 @@ bool hull_same_outer(const Hull *a, const Hull *b);
  * still, else 0. */
 Handle nest_hull_dense(const Nest *nest, const Expr *e, const bool *fixed);
 
-/* nest_predicate.c: conditions over the axes of a stage that reduces: a step may
- * change its result only where all of them hold.  With `reads` those of what it
- * reads too, all on axes alone; without, those of its own body, each of which
+/* nest_predicate.c: conditions over the axes of a stage that reduces: a step
+ * may change its result only where all of them hold.  With `reads` those of what
+ * it reads too, all on axes alone; without, those of its own body, each of which
  * may be evaluated where the ones before it hold. */
 ExprVec nest_step_conditions(
     const Nest *nest, Arena *arena, int stage, bool reads);
 /* Those of its own that a reduction with the body would have. */
 ExprVec nest_body_conditions(
     const Nest *nest, Arena *arena, ReduceOp op, const Expr *body);
-/* Does it read what may be left out (nest_live_conditions)?  Then the conditions of what
- * it reads are among its own. */
+/* Does it read what may be left out (nest_live_conditions)?  Then the conditions
+ * of what it reads are among its own. */
 bool nest_step_relies(const Nest *nest, Arena *arena, int stage);
 /* With the parts of a condition that holds, or does not, on axes alone: a longer
  * copy. */
@@ -328,7 +328,7 @@ bool nest_read_is_conditional(
  * same conditions? */
 bool nest_same_steps(const Nest *nest, Arena *arena, int a, int b);
 
-/* nest_dead.c: conditions over the axes of a stage, on axes alone, that hold
+/* nest_dead.c: of live elements: conditions over the axes of a stage, on axes alone, that hold
  * for each of its elements that anybody uses. */
 ExprVec nest_live_conditions(const Nest *nest, Arena *arena, int stage);
 
@@ -465,10 +465,10 @@ Expr *prefix_carried(Arena *arena, const Prefix *prefix, Expr *body, int naxes,
     int nspatial, int own);
 Expr *prefix_uncarried(const Expr *carried);
 
-/* nest_colocate.c: may a block that reads nothing of the host be made in its loops:
- * axis_of[], by axis of the stage the host's that it follows; -1: all of it.  By
- * the host's steps, those of its reduction among them, or by its elements, the last
- * axes that both have? */
+/* nest_colocate.c: may a block that reads nothing of the host be made in its
+ * loops: axis_of[], by axis of the stage the host's that it follows; -1: all of
+ * it.  By the host's steps, those of its reduction among them, or by its elements,
+ * the last axes that both have? */
 bool nest_colocated(const Nest *nest, int stage, int host, int *axis_of);
 bool nest_colocated_steps(const Nest *nest, int stage, int host);
 /* nest_window.c: a reduction over elements that move with step*j + apart*s alone,

@@ -1,5 +1,5 @@
-/* Blocks beside each other: a block that reads nothing of another one is made in
- * its loops, element by element of what the other runs through.
+/* Blocks that are colocated: one that reads nothing of another, its host, is made
+ * in the host's loops, element by element of what these run through.
  *
  *     for c.k for c.i for c.j  c[k, i, j] = …  its elements: the last axes, as many
  *     for d.i for d.j  d[i, j] = …             as both have; others are whole

@@ -1,4 +1,4 @@
-/* Which elements of a stage does anybody use?
+/* Which elements of a stage are live: does anybody use them?
  *
  *     s[i, j] = sum over d of q[i, d]*k[j, d]
  *     e[i, j] = exp(s[i, j] - m[i])

@@ -1,5 +1,5 @@
-/* What holds of every nest, whatever steps made it: our own mistakes, so
- * assertions.  Legality, which depends on the user's steps, is nest_verify's.
+/* Invariants: what holds of every nest, whatever steps made it.  Our own
+ * mistakes, so assertions.  Legality, which depends on the user's steps, is nest_verify's.
  *
  *     structure   before an inference: stages, loops, variables, bodies and
  *                 buffers agree about each other

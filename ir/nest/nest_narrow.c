@@ -9,8 +9,8 @@
  * has to be one of the bytes' values then.  What is added under a condition has no
  * axes: it is read where the condition does not hold, too.
  *
- * Padded with 0, which sums of products leave out (nest_predicate.c), what pads it is
- * added where it pads:
+ * Padded with 0, which sums of products leave out (nest_predicate.c), what pads
+ * it is added where it pads:
  *
  *     p[i] = if 1 <= i then x[i - 1] else 0
  *

@@ -4,9 +4,9 @@
  *   is
  *     for i { k = label[i]; if (0 <= k < K) for d  y[k, d] += v[i, d] }
  *
- * a scatter: the step of any other k changes nothing (nest_predicate.c).  So it is no
- * step of a schedule of its own but the order of loops that says so: the loop over
- * the axis stands inside of all that moves the label.  For each k the order of the
+ * a scatter: the step of any other k changes nothing (nest_predicate.c).  So it is
+ * no step of a schedule of its own but the order of loops that says so: the loop
+ * over the axis stands inside of all that moves the label.  For each k the order of the
  * reduction is as it was.  Two axes may be told so, one loop inside of the other, and
  * the element may have them: they are numbers then.
  *

@@ -1,5 +1,5 @@
-/* Exponents that are not above 0: of what they are made the greatest is taken
- * off.
+/* The exponents of a softmax, which are not above 0: of what they are made the
+ * greatest is taken off.
  *
  *     m[i]    = max over j of s[i, j]*c
  *     e[i, j] = exp(s[i, j]*c - m[i])

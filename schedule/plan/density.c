@@ -1,7 +1,7 @@
 /* How many of a stage's steps change anything (ir/nest/nest_predicate.c), as
- * codegen/lower/lower_predicate.c makes them: loops that run are narrowed to what
- * may count; what is repeated in a body is left out where the loops of the body
- * decide it.
+ * codegen/lower/lower_predicate.c makes them: loops that run are narrowed to
+ * what may count; what is repeated in a body is left out where the loops of the
+ * body decide it.
  *
  *     for y in 7 for r in 3 unroll x in 7   1 <= y + r < 8, 1 <= x < 8
  *

@@ -1,4 +1,4 @@
-/* What holds of every plan: what features, cost and density index by without
+/* Invariants of every plan: what features, cost and density index by without
  * asking.  Our own mistakes, so assertions; once for each plan that is
  * recorded. */
 #include "schedule/plan/plan.h"

@@ -1,8 +1,8 @@
-/* Results of one pass: a block whose axes are another's, and that reads what the
- * other reads, is computed in the other's tiles, while that is in the cache.
- * Outputs are, in those of a later one where that waits for more, and reductions
- * that only outputs read, element by element; and what follows from a running sum
- * that is carried from row to row.
+/* Results of one pass are colocated: a block whose axes are another's, and that
+ * reads what the other reads, is computed in the other's tiles, while that is in
+ * the cache.  Outputs are, in those of a later one where that waits for more, and
+ * reductions that only outputs read, element by element; and what follows from a
+ * running sum that is carried from row to row.
  *
  *     for i for k s[i] += x[i, k]              for i
  *     for i for k q[i] += x[i, k]*x[i, k]  -->   for k s[i] += x[i, k]

@@ -1,7 +1,7 @@
-/* A reduction of a few steps whose operands lie side by side only along axes of
- * a few elements (points, colours, pairs): lanes along the last long axis, all
- * else repeated in code, so that vectors are loaded whole, shuffled, and stored
- * whole.
+/* A reduction of a few steps of interleaved operands, which lie side by side only
+ * along axes of a few elements (points, colours, pairs): lanes along the last long
+ * axis, all else repeated in code, so that vectors are loaded whole, shuffled, and
+ * stored whole.
  *
  *     for n for i for k  y[n, i] += m[i, k]*p[n, k]
  * -->

@@ -1,5 +1,5 @@
 /* Where a block is computed: for itself, before everything that reads it, or
- * for each tile of its reader, whose loops are its host's.
+ * for each tile of its reader, in the loops of its host.
  *
  *     for i for k s[i] += x[i, k]            for i
  *     for i for j y[i, j] = x[i, j]/s[i]       for k s[i] += x[i, k]
@@ -9,10 +9,10 @@
  * outside of which nothing moves that the block does not move with: there
  * nothing is computed twice, but for what neighbouring rows share; filters are
  * offered a block of rows and columns, which with all that is computed for it
- * stays in the nearest cache.  What is offered no place is a host itself, or may
- * be computed again by results of one pass (rule_colocate.c).  What
- * computes functions of rows that come from far is made there, and nowhere else,
- * so that it can ask for the next ones. */
+ * stays in the nearest cache.  What is offered no place is its own host, or may
+ * be computed again by results of one pass (rule_colocate.c).  What computes
+ * functions of rows that come from far is made there, and nowhere else, so that
+ * it can ask for the next ones. */
 #include "schedule/rules/rules.h"
 
 #include <assert.h>

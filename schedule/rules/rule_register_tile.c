@@ -1,5 +1,5 @@
-/* Strips: a thread of a GPU has neighbouring results of a window, and what they
- * read in registers.
+/* Register tiles of a window: a thread of a GPU has neighbouring results, and what
+ * they read, in registers.
  *
  *     for c for i for j  for r for s      blockIdx.x, threadIdx.x: c, i0, j0
  *       y[c, i, j] += x[c, i + r, j + s]    x_t[.., ..] = x  registers
@@ -9,16 +9,16 @@
  *
  * For short reductions that have nothing to share between threads but what lies
  * beside each other: a channel's own filter, a pool, a stencil.  An element that
- * several results of a strip read is read once.  How many rows and columns a
- * strip has are decisions.  What the reduction alone makes of an input (its
+ * several results of a tile read is read once.  How many rows and columns a tile
+ * has are decisions.  What the reduction alone makes of an input (its
  * border) is computed there; what follows element by element is, too. */
 #include "schedule/rules/rules.h"
 
 enum {
-	LONGEST = 64, /* steps, which are repeated in code */
+	LONGEST = 64,	 /* steps, which are repeated in code */
 	MOST_WORK = 512, /* operations of all: functions are dear */
-	FEW = 512,    /* results, which may need less than a warp */
-	ROWS = 2      /* axes that a strip lies along */
+	FEW = 512,	 /* results, which may need less than a warp */
+	ROWS = 2	 /* axes that a tile lies along */
 };
 
 typedef struct {
@@ -57,7 +57,7 @@ static int find_axes(const Block *b, const RuleBlock *info, int *axes)
 }
 
 /* What may be made in registers divides the axis: an index there is known when
- * code is made, which one that ends inside of a strip is not. */
+ * code is made, which one that ends inside of a tile is not. */
 static const char *sizes_of(const RegisterTile *s, int k, int *first)
 {
 	static const int most[] = {8, 4}, usual[] = {4, 1};

@@ -1,4 +1,4 @@
-/* A part of a running sum (rule_prefix.c): lanes along the last axis, some rows
+/* A part of a scan, a running sum (rule_prefix.c): lanes along the last axis, some rows
  * and vectors at once, the sum around them.
  *
  *     for i0 for j0 for x0 unroll i1 unroll j1 vector jv   w[i, j] += e(i, x0)

@@ -7,8 +7,8 @@
  *     for d0 for i for k = label[i] unroll d1 vector dv  y[k, d] += v[i, d]
  *
  * Threads share out axes that are not assigned. Where there are too few of them, each
- * has a part of the reduction and results of its own (rule_split_reduction.c); several, where
- * of so few results the next one would be waited for. */
+ * has a part of the reduction and results of its own (rule_split_reduction.c);
+ * several, where of so few results the next one would be waited for. */
 #include "schedule/rules/rules.h"
 
 #include <string.h>

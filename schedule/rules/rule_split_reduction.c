@@ -1,5 +1,5 @@
 /* A reduction with fewer vectors of results than there are threads to make them is
- * made in parts, which are then reduced.
+ * split into parts, which are then reduced (of a product: split-K).
  *
  *     for i for j  s[j] += a[i, j]
  * -->

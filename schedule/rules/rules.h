@@ -53,7 +53,7 @@ typedef struct {
 			      known yet */
 	int colocated_with; /* the block in whose tiles it is computed; -1 */
 	int recomputed_at;  /* in whose tiles it may be computed again; -1 */
-	bool at_steps;	    /* in those of its steps */
+	bool at_steps;	    /* colocated in those of its steps */
 	bool is_host;	    /* some are in its tiles; it is at the root */
 	int fused_with;	    /* the reduction in whose loops it runs; -1 */
 	int nfused;	    /* blocks that run in its own */
@@ -411,9 +411,9 @@ bool rule_factor(
     Arena *arena, const Block *b, int number, bool apart, Factor *f);
 bool rule_is_reused(
     const Program *p, const Block *b, const Factor *f, double most);
-/* rule_split_reduction.c: one block in so many parts, or a number of them near that, `step`
- * apart, that makes them alike; it stands behind its parts then.  false: no axis is
- * long enough. */
+/* rule_split_reduction.c: one block in so many parts, or a number of them near
+ * that, `step` apart, that makes them alike; it stands behind its parts then.
+ * false: no axis is long enough. */
 bool rule_split_one_reduction(
     RuleForm *f, int block, int64_t most, int64_t step);
 /* rule_collapse.c: the program in which some blocks have one axis for the rows and
