@@ -51,4 +51,15 @@ found=$(grep -rnE --include='*.[ch]' '[<>]=? OP_|OP_[A-Z0-9]+ [<>]' \
 found=$(grep -nE '(^|[^a-z_])v?(printf|puts|putchar|perror)\(|std(out|err)\b|json_dumpf' cmd/*.c |
 	grep -vE '^cmd/(out|say)\.c:' || true)
 [ -z "$found" ] || { echo "$found"; bad=1; }
+# No two types of one name in a folder: who reads one finds it by its name.  Of the
+# drivers of tuner/device each has its own Device, as device.h says.
+for folder in cmd codegen ir lib schedule tuner; do
+	found=$(grep -rE --include='*.[ch]' \
+		'^(}|typedef .*[})]) [A-Z][A-Za-z0-9]*;|^(typedef )?struct [A-Z][A-Za-z0-9]* \{$' \
+		$folder | sed -E 's/^([^:]*):.* ([A-Z][A-Za-z0-9]*)(;| \{).*/\2 \1/' |
+		grep -vE '^Device(Kernel|Program)? tuner/device/' | sort -u |
+		awk '$1 == type { print "two types " type ": " file " " $2 }
+			{ type = $1; file = $2 }')
+	[ -z "$found" ] || { echo "$found"; bad=1; }
+done
 exit $bad
