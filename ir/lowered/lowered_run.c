@@ -110,6 +110,49 @@ static void watch_iteration(const Runner *r, const Code *code, bool starts)
 		watch->iteration(watch->context, code->temp, starts);
 }
 
+static bool run_index(Runner *r, const Code *code, Scalar *frame)
+{
+	if (code->kind == CODE_DIVIDE && !check_divisors(r, code, frame))
+		return false;
+	code->run(code, frame);
+	return check_range(r, code, frame, code->temp, code->lanes);
+}
+
+/* False: it has no iteration. */
+static bool enter_loop(Runner *r, const Code *code, Scalar *frame)
+{
+	int64_t n = code->extent;
+	int64_t limit = code->limited ? run_affine(&code->at, frame) : n;
+	frame[code->bound].i = limit < n ? limit : n;
+	frame[code->d].i = 0;
+	if (frame[code->bound].i <= 0)
+		return false;
+	watch_iteration(r, code, true);
+	return true;
+}
+
+/* To the next iteration, if there is one. */
+static bool iterate(Runner *r, const Code *code, Scalar *frame, bool *more)
+{
+	*more = ++frame[code->d].i < frame[code->bound].i;
+	watch_iteration(r, code, *more);
+	return !*more || check_range(r, code, frame, code->temp, 1);
+}
+
+static RunState too_many_steps(Runner *r, const Code *code, const Scalar *frame)
+{
+	run_fail(
+	    r, code, frame, "more than %lld steps", (long long)r->most_steps);
+	return RUN_FAILED;
+}
+
+static RunState stops_at(CodeKind kind)
+{
+	return kind == CODE_BARRIER ? RUN_BARRIER
+	    : kind == CODE_EXCHANGE ? RUN_EXCHANGE
+				    : RUN_GROUP;
+}
+
 /* --- running --------------------------------------------------------------- */
 
 static bool launch(Runner *r, Code *code, int first, const Scalar *frame);
@@ -119,17 +162,13 @@ static bool launch(Runner *r, Code *code, int first, const Scalar *frame);
 static RunState execute(Runner *r, Scalar *frame, int *at)
 {
 	Code *codes = r->function->code.at, *code = codes + *at;
+	bool more;
 	for (;; code++) {
 		code->count++;
 		switch (code->kind) {
 		case CODE_DIVIDE:
-			if (!check_divisors(r, code, frame))
-				return RUN_FAILED;
-			/* fall through */
 		case CODE_INDEX:
-			code->run(code, frame);
-			if (!check_range(
-				r, code, frame, code->temp, code->lanes))
+			if (!run_index(r, code, frame))
 				return RUN_FAILED;
 			break;
 		case CODE_OP:
@@ -143,27 +182,16 @@ static RunState execute(Runner *r, Scalar *frame, int *at)
 			if (!run_async(r, code, frame))
 				return RUN_FAILED;
 			break;
-		case CODE_NEXT: {
-			bool more = ++frame[code->d].i < frame[code->bound].i;
-			watch_iteration(r, code, more);
-			if (more && !check_range(r, code, frame, code->temp, 1))
+		case CODE_NEXT:
+			if (!iterate(r, code, frame, &more))
 				return RUN_FAILED;
 			if (more)
 				code = codes + code->target - 1;
 			break;
-		}
-		case CODE_LOOP: {
-			int64_t n = code->extent;
-			int64_t limit =
-			    code->limited ? run_affine(&code->at, frame) : n;
-			frame[code->bound].i = limit < n ? limit : n;
-			frame[code->d].i = 0;
-			if (frame[code->bound].i <= 0)
+		case CODE_LOOP:
+			if (!enter_loop(r, code, frame))
 				code = codes + code->target - 1;
-			else
-				watch_iteration(r, code, true);
 			break;
-		}
 		case CODE_UNLESS:
 			if (!frame[code->a].i)
 				code = codes + code->target - 1;
@@ -191,17 +219,14 @@ static RunState execute(Runner *r, Scalar *frame, int *at)
 				return RUN_FAILED;
 			code = codes + code->target - 1;
 			break;
-		case CODE_BARRIER:
-			*at = (int)(code - codes) + 1;
-			return RUN_BARRIER;
 		case CODE_EXCHANGE:
 			if (code->buffer >= 0 && !run_memory(r, code, frame))
 				return RUN_FAILED;
-			*at = (int)(code - codes) + 1;
-			return RUN_EXCHANGE;
+			/* fall through */
+		case CODE_BARRIER:
 		case CODE_GROUP:
 			*at = (int)(code - codes) + 1;
-			return RUN_GROUP;
+			return stops_at(code->kind);
 		case CODE_END:
 			return RUN_END;
 		case CODE_UNDEFINED:
@@ -209,11 +234,8 @@ static RunState execute(Runner *r, Scalar *frame, int *at)
 			    r->function->f->temps.at[code->temp].name);
 			return RUN_FAILED;
 		}
-		if (++r->steps > r->most_steps) {
-			run_fail(r, code, frame, "more than %lld steps",
-			    (long long)r->most_steps);
-			return RUN_FAILED;
-		}
+		if (++r->steps > r->most_steps)
+			return too_many_steps(r, code, frame);
 	}
 }
 
