@@ -1,5 +1,6 @@
 #include "lib/alike.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,6 +45,7 @@ Alike alike_to(const char *text)
 void alike_look(Alike *a, const char *word)
 {
 	int d = distance(a->text, word);
+	assert(d >= 0 && d <= FAR);
 	if (d < a->distance ||
 	    (d == a->distance && a->found && strcmp(word, a->found) < 0)) {
 		a->distance = d;

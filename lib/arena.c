@@ -1,5 +1,6 @@
 #include "lib/arena.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -47,6 +48,7 @@ static bool spare_keep(Chunk *c)
 	if (ADDRESS_SANITIZER || c->size != CHUNK_BYTES ||
 	    nspares == SPARES_MOST)
 		return false;
+	assert(c->used <= c->size);
 	memset(c->data, 0, c->used);
 	c->used = 0;
 	c->next = spares;
@@ -58,6 +60,7 @@ static bool spare_keep(Chunk *c)
 static Chunk *spare_take(void)
 {
 	Chunk *c = spares;
+	assert(c && nspares > 0 && !c->used);
 	spares = c->next;
 	nspares--;
 	return c;
@@ -97,6 +100,7 @@ Arena *arena_new(void)
 Arena *arena_child(Arena *parent)
 {
 	Arena *arena = arena_new();
+	assert(parent);
 	arena->parent = parent;
 	arena->sibling = parent->children;
 	parent->children = arena;
@@ -108,6 +112,7 @@ static void leave_parent(Arena *arena)
 	Arena **at = &arena->parent->children;
 	while (*at != arena)
 		at = &(*at)->sibling;
+	assert(*at == arena && arena->parent);
 	*at = arena->sibling;
 }
 
@@ -151,9 +156,11 @@ void *arena_alloc(Arena *arena, size_t size)
 	Chunk *c = arena->chunks;
 	if (!c || c->size - c->used < room)
 		c = chunk_new(arena, room);
+	assert(c->size - c->used >= room);
 	void *p = c->data + c->used;
 	ASAN_UNPOISON_MEMORY_REGION(p, size);
 	c->used += room;
+	assert((uintptr_t)p % ALIGN == 0);
 	return p; /* chunks are zeroed, and no piece is given twice */
 }
 
@@ -182,8 +189,9 @@ char *arena_vprintf(Arena *arena, const char *format, va_list args)
 	va_list again;
 	va_copy(again, args);
 	int n = vsnprintf(NULL, 0, format, args);
-	char *p = arena_alloc(arena, (size_t)(n < 0 ? 0 : n) + 1);
-	vsnprintf(p, (size_t)(n < 0 ? 0 : n) + 1, format, again);
+	assert(n >= 0); /* no text of ours is in wide characters */
+	char *p = arena_alloc(arena, (size_t)n + 1);
+	vsnprintf(p, (size_t)n + 1, format, again);
 	va_end(again);
 	return p;
 }

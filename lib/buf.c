@@ -1,5 +1,6 @@
 #include "lib/buf.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 static void buf_reserve(Buf *buf, size_t more)
 {
 	size_t need = buf->size + more + 1;
+	assert(need > more && buf->size <= buf->cap);
 	if (need <= buf->cap)
 		return;
 	size_t cap = buf->cap ? buf->cap : 256;
@@ -24,6 +26,7 @@ void buf_add(Buf *buf, const void *data, size_t size)
 	if (size)
 		memcpy(buf->data + buf->size, data, size);
 	buf->size += size;
+	assert(buf->size < buf->cap);
 	buf->data[buf->size] = 0;
 }
 
@@ -42,6 +45,7 @@ void buf_vprintf(Buf *buf, const char *format, va_list args)
 	va_list again;
 	va_copy(again, args);
 	int n = vsnprintf(NULL, 0, format, args);
+	assert(n >= 0);
 	if (n > 0) {
 		buf_reserve(buf, (size_t)n);
 		vsnprintf(buf->data + buf->size, (size_t)n + 1, format, again);

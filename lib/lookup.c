@@ -1,5 +1,6 @@
 #include "lib/lookup.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "lib/hash.h"
@@ -8,6 +9,7 @@ enum { FIRST_BUCKETS = 64 };
 
 static int *bucket_of(const Lookup *l, uint64_t hash)
 {
+	assert(l->nbuckets && !(l->nbuckets & (l->nbuckets - 1)));
 	return &l->bucket[hash & (uint64_t)(l->nbuckets - 1)];
 }
 
@@ -40,7 +42,9 @@ void lookup_add(Lookup *l, const char *name, int number)
 
 void lookup_drop(Lookup *l)
 {
+	assert(l->entries.n > 0);
 	LookupEntry *entry = &l->entries.at[--l->entries.n];
+	assert(*bucket_of(l, entry->hash) == l->entries.n);
 	*bucket_of(l, entry->hash) = entry->next;
 }
 
@@ -67,6 +71,8 @@ int lookup_first(const Lookup *l, const char *name, size_t length)
 
 int lookup_next(const Lookup *l, int entry)
 {
+	assert(entry >= 0 && entry < l->entries.n);
 	const LookupEntry *e = &l->entries.at[entry];
+	assert(e->next < entry);
 	return match(l, e->next, e->name, strlen(e->name), e->hash);
 }
