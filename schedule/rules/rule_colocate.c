@@ -92,7 +92,7 @@ static bool is_plain(const Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
 	return block->reduce == REDUCE_NONE ? rule_is_flat(r, i)
-					    : rule_is_row(r, i) &&
+					    : rule_shape(r, i) == SHAPE_ROW &&
 		rule_longer_axis(block, block->nspatial) >= 0;
 }
 
@@ -137,7 +137,7 @@ static bool has_steps(const Rules *r, int h, int along)
 	const RuleBlock *b = &r->blocks[h];
 	const Block *block = &r->program->blocks[h];
 	int axis;
-	return block->reduce != REDUCE_NONE && rule_is_row(r, h) &&
+	return rule_shape(r, h) == SHAPE_ROW &&
 	    rule_row_lanes(r, h, &axis) > 1 && axis == along &&
 	    (rule_has_row(block) || r->machine->threads == 1) &&
 	    (b->output || rule_only_outputs_read(r, h)) && !b->scheduled;

@@ -101,19 +101,17 @@ static bool is_ahead(const Rules *r, int block)
 bool rule_fuses_with(const Rules *r, int leader, int i)
 {
 	const RuleBlock *l = &r->blocks[leader];
+	RuleShape shape = rule_shape(r, leader);
 	if (r->program->blocks[leader].reduce == REDUCE_NONE || l->inlined ||
 	    l->fused_with >= 0 || l->nfused + 1 >= TOGETHER_MOST ||
 	    !same_axes(r, leader, i) || !share_reads(r, leader, i) ||
 	    is_ahead(r, leader) != is_ahead(r, i) ||
-	    !rule_ready_before(r, i, leader) ||
-	    rule_is_row(r, leader) != rule_is_row(r, i) ||
-	    rule_is_window(r, leader) != rule_is_window(r, i) ||
-	    rule_is_pointwise(r, leader) || rule_is_pointwise(r, i) ||
-	    rule_is_scattered(r, leader) || rule_is_scattered(r, i) ||
+	    !rule_ready_before(r, i, leader) || rule_shape(r, i) != shape ||
+	    shape == SHAPE_POINTWISE || shape == SHAPE_SCATTER ||
 	    rule_rows_has(r, leader) || rule_rows_has(r, i) ||
 	    !nest_same_steps(r->plain, r->arena, leader, i))
 		return false;
-	if (rule_is_window(r, leader))
+	if (shape == SHAPE_WINDOW)
 		return same_windows(r, leader, i);
 	return same_readers(r, leader, i) ||
 	    ((l->output || rule_only_outputs_read(r, leader)) &&
@@ -148,6 +146,7 @@ void rule_fuse_reductions(Rules *r, int i)
 		return;
 	r->blocks[b->fused_with].nfused++;
 	b->scheduled = true;
-	if (!rule_is_window(r, i) && !same_readers(r, b->fused_with, i))
+	if (rule_shape(r, i) != SHAPE_WINDOW &&
+	    !same_readers(r, b->fused_with, i))
 		r->blocks[b->fused_with].is_host = true;
 }

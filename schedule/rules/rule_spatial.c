@@ -570,7 +570,8 @@ static void split_last(Spatial *s)
 static bool finishes_rows(const Spatial *s)
 {
 	vec_each (read, &s->info->reads)
-		if (read->maker >= 0 && rule_is_row(s->r, read->maker) &&
+		if (read->maker >= 0 &&
+		    rule_shape(s->r, read->maker) == SHAPE_ROW &&
 		    reads_inputs(s->r, read->maker))
 			return true;
 	return false;

@@ -1093,10 +1093,7 @@ static bool worth_tiling(const Program *program, const RuleBlock *b)
 
 bool rule_can_tile(const Rules *r, int block)
 {
-	return r->program->blocks[block].reduce != REDUCE_NONE &&
-	    r->blocks[block].fused_with < 0 &&
-	    worth_tiling(r->program, &r->blocks[block]) &&
-	    !rule_is_row(r, block) && !rule_is_scan(r, block) &&
-	    !rule_is_window(r, block) && !rule_is_interleaved(r, block) &&
-	    !rule_is_pointwise(r, block) && !rule_is_scattered(r, block);
+	return r->blocks[block].fused_with < 0 &&
+	    rule_shape(r, block) == SHAPE_REDUCTION &&
+	    worth_tiling(r->program, &r->blocks[block]);
 }

@@ -372,6 +372,19 @@ int64_t rule_period(const Expr *index, int axis);
 int64_t rule_block_period(const RuleBlock *b, int axis);
 int64_t rule_common_multiple(int64_t a, int64_t b); /* 0: too large */
 
+/* shapes.c */
+typedef enum {
+	SHAPE_MAP,	   /* no reduction */
+	SHAPE_POINTWISE,   /* made point by point with others */
+	SHAPE_SCATTER,	   /* data assigns its results */
+	SHAPE_SCAN,	   /* a part of a running sum */
+	SHAPE_INTERLEAVED, /* a few steps, by points or pixels */
+	SHAPE_WINDOW,	   /* a short one in a chain of filters */
+	SHAPE_ROW,	   /* lanes along its steps */
+	SHAPE_REDUCTION	   /* any other: in tiles, if these are worth it */
+} RuleShape;
+RuleShape rule_shape(const Rules *r, int block);
+
 /* rule_NAME.c: writes the steps for the block, if it may be applied. */
 #define PASS(order)
 #define RULE(name) void rule_##name(Rules *r, int block);
