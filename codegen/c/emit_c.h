@@ -1,6 +1,7 @@
 /* What the files of the C emitter share.
  *
  *     emit_c.c         functions, loops, declarations, parallel regions
+ *     emit_c_operands.h operands and results, by short names
  *     emit_c_headers.c the beginning of a file: comment, headers, attributes
  *     emit_c_plan.c    what of each temporary the text needs
  *     emit_c_known.c   what is known of one: numbers, sums, masks

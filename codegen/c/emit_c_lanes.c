@@ -5,29 +5,7 @@
  */
 #include <assert.h>
 
-#include "codegen/c/emit_c.h"
-
-static const LowTemp *temp_of(const EmitC *e, int temp)
-{
-	return &e->f->temps.at[temp];
-}
-
-static bool is_vector(const EmitC *e, int temp)
-{
-	return temp_of(e, temp)->lanes > 1;
-}
-
-/* An operand in a list of arguments, and as what binds tightest. */
-static const char *loose(EmitC *e, int temp)
-{
-	return emit_c_text(e, temp, LEVEL_CHOICE);
-}
-
-/* Of a call, a macro, a name. */
-static void assign(EmitC *e, int dst, const char *value)
-{
-	emit_c_assign(e, dst, LEVEL_PRIMARY, value);
-}
+#include "codegen/c/emit_c_operands.h"
 
 static const char *splat(EmitC *e, int dst, const char *scalar)
 {

@@ -17,7 +17,7 @@
  * clang adds the row to each of them: h[i*256 + index] --> h_at[index]. */
 #include <string.h>
 
-#include "codegen/c/emit_c.h"
+#include "codegen/c/emit_c_operands.h"
 
 bool emit_c_is_const(const EmitC *e, const LowBuffer *b)
 {
@@ -336,16 +336,6 @@ static const char *pointer(EmitC *e, const LowNode *n)
 }
 
 /* --- loads ------------------------------------------------------------------ */
-
-static const LowTemp *temp_of(const EmitC *e, int temp)
-{
-	return &e->f->temps.at[temp];
-}
-
-static const char *loose(EmitC *e, int temp)
-{
-	return emit_c_text(e, temp, LEVEL_CHOICE);
-}
 
 /* A vector as it lies in memory; bools are bytes of 0 and 1. */
 static void assign_vector(EmitC *e, int dst, const char *value)

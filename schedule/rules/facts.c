@@ -62,6 +62,7 @@ int64_t rule_times_read(const Block *block, const RuleRead *read)
 		n *= read->reuse[a];
 	return n;
 }
+
 /* --- lanes -------------------------------------------------------------------- */
 
 int rule_lanes(const Machine *machine, DType type)
@@ -88,6 +89,7 @@ int rule_least_lanes(int widest)
 {
 	return widest < 4 ? 2 : 4;
 }
+
 enum { MASKED_LEAST = 64 }; /* bytes of a vector: then bytes have masks, too */
 
 /* Bytes of the widest value, where all is compared, chosen or moved in the type
@@ -148,6 +150,7 @@ bool rule_worth_vectors(const Rules *r, int i, int axis)
 	}
 	return block_points(block, axis + 1, block->nspatial) <= RULE_FEW;
 }
+
 /* --- what an element costs --------------------------------------------------- */
 
 bool rule_is_flop(const Expr *e)
@@ -177,6 +180,7 @@ RuleWork rule_work_of(Expr *body)
 	expr_walk(body, add_work, &w);
 	return w;
 }
+
 /* Operations that these are worth. */
 enum { FUNCTION = 12, QUOTIENT = 4 };
 
@@ -206,6 +210,7 @@ RuleCost rule_cost(Arena *arena, const Expr *e)
 	add_cost(&c, e);
 	return (RuleCost){c.flops, c.reads.all.n};
 }
+
 const char *rule_copies(
     const Rules *r, const RuleBlock *b, int axis, int64_t vectors, int lanes)
 {
@@ -356,8 +361,7 @@ int rule_elementwise_reader(const Rules *r, const RuleBlock *b)
 	const Block *block = &r->program->blocks[b->block];
 	const RuleRead *read = rule_only_read(w, block->buffer);
 	if (wb->reduce != REDUCE_NONE || w->scheduled ||
-	    (r->point_host && r->point_host[reader] >= 0) ||
-	    wb->nspatial != block->nspatial ||
+	    rule_is_pointwise(r, reader) || wb->nspatial != block->nspatial ||
 	    r->program->buffers[wb->buffer].is_const !=
 		r->program->buffers[block->buffer].is_const ||
 	    !read || !read->plain || read->nindex != wb->nspatial)
@@ -420,6 +424,7 @@ double rule_work(const Rules *r, int block)
 	const Block *b = &r->program->blocks[block];
 	return block_points(b, 0, b->naxes) * flops;
 }
+
 /* --- what was made of it ---------------------------------------------------------- */
 
 bool rule_is_separated(const Rules *r, int block)

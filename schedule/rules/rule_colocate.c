@@ -91,9 +91,9 @@ static bool is_free(const Rules *r, int i)
 static bool is_plain(const Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
-	return block->reduce == REDUCE_NONE ? rule_is_flat(r, i)
-					    : rule_shape(r, i) == SHAPE_ROW &&
-		rule_longer_axis(block, block->nspatial) >= 0;
+	return block->reduce == REDUCE_NONE
+	    ? rule_is_flat(r, i)
+	    : rule_shape(r, i) == SHAPE_ROW && rule_has_row(block);
 }
 
 static bool may_be_moved(const Rules *r, int i)

@@ -101,14 +101,16 @@ static bool is_ahead(const Rules *r, int block)
 bool rule_fuses_with(const Rules *r, int leader, int i)
 {
 	const RuleBlock *l = &r->blocks[leader];
-	RuleShape shape = rule_shape(r, leader);
 	if (r->program->blocks[leader].reduce == REDUCE_NONE || l->inlined ||
 	    l->fused_with >= 0 || l->nfused + 1 >= TOGETHER_MOST ||
 	    !same_axes(r, leader, i) || !share_reads(r, leader, i) ||
 	    is_ahead(r, leader) != is_ahead(r, i) ||
-	    !rule_ready_before(r, i, leader) || rule_shape(r, i) != shape ||
-	    shape == SHAPE_POINTWISE || shape == SHAPE_SCATTER ||
-	    rule_rows_has(r, leader) || rule_rows_has(r, i) ||
+	    !rule_ready_before(r, i, leader) || rule_rows_has(r, leader) ||
+	    rule_rows_has(r, i))
+		return false;
+	RuleShape shape = rule_shape(r, leader);
+	if (rule_shape(r, i) != shape || shape == SHAPE_POINTWISE ||
+	    shape == SHAPE_SCATTER ||
 	    !nest_same_steps(r->plain, r->arena, leader, i))
 		return false;
 	if (shape == SHAPE_WINDOW)
