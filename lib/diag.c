@@ -39,10 +39,11 @@ static void add_excerpt(Buf *out, const Source *source, Span span)
 {
 	size_t begin = span.begin < source->size ? span.begin : source->size;
 	size_t start = begin, end = begin;
-	while (start > 0 && source->text[start - 1] != '\n')
+	while (start > 0 && begin - start <= LINE_SHOWN_MAX &&
+	    source->text[start - 1] != '\n')
 		start--;
-	while (end < source->size && source->text[end] != '\n' &&
-	    source->text[end] != '\r')
+	while (end < source->size && end - start <= LINE_SHOWN_MAX &&
+	    source->text[end] != '\n' && source->text[end] != '\r')
 		end++;
 	if (end - start > LINE_SHOWN_MAX)
 		return;

@@ -57,8 +57,9 @@ const char *hint_value(const char *word)
 size_t hint_sign(const char *text, size_t size, const char **write)
 {
 	for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
-		size_t n = strlen(signs[i].sign);
-		if (size < n || memcmp(text, signs[i].sign, n) != 0)
+		const char *sign = signs[i].sign;
+		size_t n = strlen(sign);
+		if (sign[0] != text[0] || size < n || memcmp(text, sign, n))
 			continue;
 		*write = signs[i].hint;
 		return n;

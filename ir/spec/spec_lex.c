@@ -35,7 +35,8 @@ static const Word words[] = {
 
 static bool is_spelled(const char *word, const char *text, size_t size)
 {
-	return strlen(word) == size && !memcmp(word, text, size);
+	return word[0] == text[0] && strlen(word) == size &&
+	    !memcmp(word, text, size);
 }
 
 static bool find_word(const char *text, size_t size, Word *found)
@@ -46,8 +47,8 @@ static bool find_word(const char *text, size_t size, Word *found)
 			return true;
 		}
 	for (Op op = 0; op < OP_COUNT; op++)
-		if (op_kind(op) >= OPKIND_CALL &&
-		    is_spelled(op_name(op), text, size)) {
+		if (is_spelled(op_name(op), text, size) &&
+		    op_kind(op) >= OPKIND_CALL) {
 			*found = (Word){op_name(op), TOKEN_FUNCTION, (uint8_t)op};
 			return true;
 		}
@@ -103,8 +104,7 @@ static bool is_word(char c)
 static bool is_keyword(const char *text, size_t size)
 {
 	for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++)
-		if (strlen(keywords[i]) == size &&
-		    !memcmp(keywords[i], text, size))
+		if (is_spelled(keywords[i], text, size))
 			return true;
 	return false;
 }
