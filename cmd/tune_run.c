@@ -547,7 +547,8 @@ Status tune_run_open(TuneRun *run, Error *error)
 	if (o->time_s < 0 && o->trials < 0)
 		o->time_s = 60.0 * count_named(run);
 	if (o->time_s >= 0)
-		run->end_s = run->start_s + 1.05 * o->time_s + spare_s;
+		run->end_s = run->start_s +
+		    fmax(1.05 * o->time_s, o->time_s + spare_s);
 	o->plain_s = plain_seconds(o, different);
 	for (int i = 0; i < run->n; i++) {
 		const Program *p = run->tasks.at[i].program;
