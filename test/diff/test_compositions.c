@@ -26,7 +26,7 @@
 #include "schedule/groups.h"
 #include "test/common_tier.h"
 
-enum { QUICK = 20, LONG = 1000, TRIES = 200 };
+enum { QUICK = 12, LONG = 1000, TRIES = 200 };
 
 static const double ALLOWED = 1e-3; /* of a result's largest element */
 

@@ -46,7 +46,7 @@ enum {
 	LARGE = 600,
 	LARGER = 1000,
 	OPTIMIZED = 5, /* every such batch */
-	C_OF_FIVE = 2  /* so many batches go through C in the quick tier */
+	C_OF_FIVE = 1  /* so many batches go through C in the quick tier */
 };
 
 #define STRICT "-Wall -Wextra -Werror"

@@ -8,6 +8,7 @@
 #include "test/common_lowered.h"
 #include "test/common_program.h"
 #include "test/common_schedule.h"
+#include "test/common_tier.h"
 
 #include "schedule/space.h"
 
@@ -135,7 +136,7 @@ static int make_samples(const Case *c, void **data)
 	for (int i = 0; i < 4000 && space_sample(space, &rng, &x); i++) {
 		const char *name = space_sketch_name(space, x.sketch);
 		if (!strstr(name, "winograd") || x.sketch >= SKETCHES_MOST * 2 ||
-		    made_of[x.sketch]++ >= SAMPLES)
+		    made_of[x.sketch]++ >= (tier_is_long() ? SAMPLES : 1))
 			continue;
 		p = program_for(c);
 		make(c, p, data, space_trace(arena, space, &x));

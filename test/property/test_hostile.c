@@ -65,8 +65,8 @@ static const char *const payloads[] = {
 };
 enum { NPAYLOADS = sizeof payloads / sizeof *payloads };
 /* Of the payloads and fields that are tried one by one: all where there is time,
- * every second else, and under sanitizers, whose programs take ten times as long
- * to start, every fifth. */
+ * every 17th else, and under sanitizers, whose programs take ten times as long
+ * to start, every 19th. */
 static int stride = 1;
 
 /* Many of them at once, where each run counts. */
@@ -1126,9 +1126,9 @@ static int enter(void **state)
 	(void)state;
 	const char *variant = getenv("VARIANT");
 	if (variant && strcmp(variant, "release"))
-		stride = 17;
+		stride = 19;
 	else if (!tier_is_long())
-		stride = 13;
+		stride = 17;
 	program = getenv("TUNEC");
 	arena = arena_new();
 	if (!program || access(program, X_OK) || !mkdtemp(top))
