@@ -97,14 +97,14 @@ static void forget_buffers(Lower *l)
 static void reset(Lower *l)
 {
 	bind_begin(l);
-	l->facts.n = 0;
-	l->free_ranges.n = 0;
+	l->facts = 0;
+	l->part->free_ranges.n = 0;
 	l->lanes = 1;
 	l->stage = -1;
 	l->sums.stage = -1;
-	l->operations = 0;
-	l->folded = false;
-	l->streamed = NULL;
+	l->part->operations = 0;
+	l->part->folded = false;
+	l->part->streamed = NULL;
 }
 
 /* By buffer of the whole: it is read, where what the kernel's parameters hold
@@ -152,9 +152,9 @@ static bool *streamed_outputs(const Link *link, int part)
  * own. */
 static bool is_at_rest(const Lower *l, const Frame *frame)
 {
-	return l->scope == frame && l->lanes == 1 && !l->across &&
+	return l->part->scope == frame && l->lanes == 1 && !l->across &&
 	    !l->mask.lanes && !l->store_mask.lanes && !l->clamp &&
-	    !l->elementwise && !l->silent && l->sums.stage < 0 && !l->facts.n;
+	    !l->elementwise && !l->silent && l->sums.stage < 0 && !l->facts;
 }
 
 static void lower_part(const Link *link, int part)
@@ -163,16 +163,16 @@ static void lower_part(const Link *link, int part)
 	const Nest *nest = l->nest;
 	Frame frame = {0};
 	emit_open(l, &frame);
-	l->threads = true;
-	l->streamed = streamed_outputs(link, part);
-	for (int i = 0; i < nest->order.n && !l->failed; i++) {
+	l->part->threads = true;
+	l->part->streamed = streamed_outputs(link, part);
+	for (int i = 0; i < nest->order.n && !l->part->failed; i++) {
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
 		if (s->place < 0 && !s->ahead && s->with < 0)
 			lower_stage(l, nest->order.at[i]);
-		assert(l->failed || is_at_rest(l, &frame));
+		assert(l->part->failed || is_at_rest(l, &frame));
 	}
 	emit_close(l);
-	assert(!l->scope);
+	assert(!l->part->scope);
 }
 
 /* What is printed for a device has no words of parts. */
@@ -202,7 +202,7 @@ static int64_t lower_kernel(Link *link, LowFunction *f)
 		if (i)
 			emit_follow(link->parts[i], link->parts[i - 1]);
 		lower_part(link, i);
-		failed = link->parts[i]->failed;
+		failed = link->parts[i]->part->failed;
 	}
 	lower_transpose(last);
 	if (last->machine->gpu)
@@ -311,6 +311,36 @@ static bool check_result(const Lowered *out, Error *error)
 	return false;
 }
 
+static Part *part_new(Arena *arena, const Nest *nest, int most, Error *error)
+{
+	int nvars = nest->vars.n, nbuffers = nest->buffers.n;
+	Part *p = NEW(arena, Part);
+	*p = (Part){.error = error,
+	    .exact = nest->program->numerics == NUMERICS_EXACT,
+	    .launched = nest_is_launched(nest),
+	    .sharing = NEW_N(arena, IntVec, nest->stages.n),
+	    .hung = NEW_N(arena, IntVec, nvars),
+	    .low_buffer = NEW_N(arena, int, nbuffers),
+	    .version = NEW_N(arena, int, nbuffers),
+	    .stored = NEW_N(arena, StoredVec, nbuffers),
+	    .registers = NEW_N(arena, ElementVec, nbuffers),
+	    .most_operations = most,
+	    .vars = NEW_N(arena, Binding, nvars),
+	    .steps = NEW_N(arena, StepConditions, nest->stages.n),
+	    .ahead = NEW_N(arena, int64_t, nvars),
+	    .keeps = NEW_N(arena, int, nvars)};
+	for (int i = 0; i < nest->order.n; i++) {
+		int stage = nest->order.at[i];
+		const Stage *s = &nest->stages.at[stage];
+		if (s->with >= 0)
+			continue;
+		p->sharing[stage] = nest_sharing(nest, arena, stage);
+		if (s->place >= 0)
+			vec_push(arena, &p->hung[s->place], stage);
+	}
+	return p;
+}
+
 static Lower *lower_new(Arena *arena, const Nest *nest, const Machine *machine,
     int most, Error *error)
 {
@@ -319,29 +349,7 @@ static Lower *lower_new(Arena *arena, const Nest *nest, const Machine *machine,
 	*l = (Lower){.arena = arena,
 	    .nest = nest,
 	    .machine = machine,
-	    .error = error,
-	    .exact = nest->program->numerics == NUMERICS_EXACT,
-	    .launched = nest_is_launched(nest),
-	    .low_buffer = NEW_N(arena, int, nest->buffers.n),
-	    .version = NEW_N(arena, int, nest->buffers.n),
-	    .stored = NEW_N(arena, StoredVec, nest->buffers.n),
-	    .vars = NEW_N(arena, Binding, nest->vars.n),
-	    .registers = NEW_N(arena, ElementVec, nest->buffers.n)};
-	l->hung = NEW_N(arena, IntVec, nest->vars.n);
-	l->ahead = NEW_N(arena, int64_t, nest->vars.n);
-	l->keeps = NEW_N(arena, int, nest->vars.n);
-	l->steps = NEW_N(arena, StepConditions, nest->stages.n);
-	l->sharing = NEW_N(arena, IntVec, nest->stages.n);
-	for (int i = 0; i < nest->order.n; i++)
-		if (nest->stages.at[nest->order.at[i]].with < 0)
-			l->sharing[nest->order.at[i]] =
-			    nest_sharing(nest, arena, nest->order.at[i]);
-	for (int i = 0; i < nest->order.n; i++) {
-		int place = nest->stages.at[nest->order.at[i]].place;
-		if (place >= 0 && nest->stages.at[nest->order.at[i]].with < 0)
-			vec_push(arena, &l->hung[place], nest->order.at[i]);
-	}
-	l->most_operations = most;
+	    .part = part_new(arena, nest, most, error)};
 	refuse_gpu(l);
 	return l;
 }
@@ -365,7 +373,7 @@ Lowered *lower_up_to(Arena *arena, const Nest *nest, const Machine *machine,
 	out->workspace_bytes = lower_kernel(&link, out->kernel);
 	lower_packs(&link, out);
 	for (int i = 0; i < n; i++)
-		*larger |= parts[i]->operations > most;
+		*larger |= parts[i]->part->operations > most;
 	if (link_failed(&link))
 		return NULL;
 	if (machine->gpu) /* where 64 bits cost twice as much */

@@ -18,7 +18,7 @@ static void add_mover(Lower *l, int leaf, int var)
 {
 	const Var *v = &l->nest->vars.at[leaf];
 	if (v->how == VAR_LOOP)
-		vec_push(l->arena, &l->movers[leaf], var);
+		vec_push(l->arena, &l->part->movers[leaf], var);
 	else if (v->how == VAR_FUSED)
 		add_mover(l, v->fused, var);
 	for (int i = 0; v->how == VAR_SPLIT && i < v->nchild; i++)
@@ -28,29 +28,29 @@ static void add_mover(Lower *l, int leaf, int var)
 void bind_begin(Lower *l)
 {
 	int n = l->nest->vars.n;
-	if (!l->movers) {
-		l->movers = NEW_N(l->arena, IntVec, n);
-		l->moved = NEW_N(l->arena, int, n);
-		l->values = NEW_N(l->arena, KnownValue, n);
+	if (!l->part->movers) {
+		l->part->movers = NEW_N(l->arena, IntVec, n);
+		l->part->moved = NEW_N(l->arena, int, n);
+		l->part->values = NEW_N(l->arena, KnownValue, n);
 		for (int i = 0; i < n; i++)
 			add_mover(l, i, i);
 	}
-	l->moves++;
+	l->part->moves++;
 	for (int i = 0; i < n; i++) {
-		l->vars[i] = (Binding){0};
-		l->moved[i] = l->moves;
+		l->part->vars[i] = (Binding){0};
+		l->part->moved[i] = l->part->moves;
 	}
 }
 
 Binding bind_var(Lower *l, int var, Binding binding)
 {
-	Binding was = l->vars[var];
-	const IntVec *movers = &l->movers[var];
+	Binding was = l->part->vars[var];
+	const IntVec *movers = &l->part->movers[var];
 	assert(l->nest->vars.at[var].how == VAR_LOOP && movers->n > 0);
-	l->vars[var] = binding;
-	l->moves++;
+	l->part->vars[var] = binding;
+	l->part->moves++;
 	for (int i = 0; i < movers->n; i++)
-		l->moved[movers->at[i]] = l->moves;
+		l->part->moved[movers->at[i]] = l->part->moves;
 	return was;
 }
 
@@ -63,12 +63,12 @@ void unbind(Lower *l, int var)
 
 int fact_newest(const Lower *l)
 {
-	return l->facts.n ? l->facts.at[l->facts.n - 1].number : 0;
+	return l->facts ? l->part->facts.at[l->facts - 1].number : 0;
 }
 
 Asked ask_begin(const Lower *l)
 {
-	return (Asked){l->free_ranges.n, l->asked_facts};
+	return (Asked){l->part->free_ranges.n, l->part->asked_facts};
 }
 
 static int deepest(const Lower *l, const Index *x, int n)
@@ -77,8 +77,8 @@ static int deepest(const Lower *l, const Index *x, int n)
 	for (int i = 0; i < n; i++)
 		for (int k = 0; k < x[i].form.n; k++) {
 			int temp = x[i].form.terms[k].temp;
-			if (temp >= 0 && l->temps.at[temp].depth > depth)
-				depth = l->temps.at[temp].depth;
+			if (temp >= 0 && l->part->temps.at[temp].depth > depth)
+				depth = l->part->temps.at[temp].depth;
 		}
 	return depth;
 }
@@ -86,19 +86,19 @@ static int deepest(const Lower *l, const Index *x, int n)
 /* Vectors of indices are code wherever they are added up. */
 Term ask_end(const Lower *l, Asked asked, const Index *answer, int n)
 {
-	Term t = {.known = l->free_ranges.n == asked.unknowns};
+	Term t = {.known = l->part->free_ranges.n == asked.unknowns};
 	for (int i = 0; i < n; i++)
 		t.known = t.known && answer[i].vector < 0;
-	t.fact = l->asked_facts == asked.facts ? -1 : fact_newest(l);
+	t.fact = l->part->asked_facts == asked.facts ? -1 : fact_newest(l);
 	t.depth = deepest(l, answer, n);
-	t.serial = l->open_serial[t.depth];
-	t.fence = l->scope->fenced;
+	t.serial = l->part->open_serial[t.depth];
+	t.fence = l->part->scope->fenced;
 	return t;
 }
 
 bool term_holds(const Lower *l, const Term *t)
 {
 	return t->known && (t->fact < 0 || t->fact == fact_newest(l)) &&
-	    l->open_serial[t->depth] == t->serial &&
-	    l->scope->fenced == t->fence;
+	    l->part->open_serial[t->depth] == t->serial &&
+	    l->part->scope->fenced == t->fence;
 }

@@ -25,7 +25,7 @@ static Value inside_block(Lower *l, int stage)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	Value inside = value_const(DT_BOOL, 0, 1);
-	int facts = l->facts.n;
+	int facts = l->facts;
 	for (int a = 0; a < s->naxes; a++)
 		for (End end = ABOVE; end <= BELOW; end++) {
 			if (end == ABOVE ? !s->axes[a].above
@@ -38,7 +38,7 @@ static Value inside_block(Lower *l, int stage)
 				  l, index_const(s->axes[a].extent - 1), x, -1);
 			inside = value_and_nonnegative(l, inside, slack);
 		}
-	l->facts.n = facts;
+	l->facts = facts;
 	return inside;
 }
 
@@ -64,7 +64,7 @@ static Value filled_value(Lower *l, int stage)
 	}
 	Branch b;
 	int dst = new_temp(l, type, l->lanes, "filled");
-	l->temps.at[dst].mutable = true;
+	l->part->temps.at[dst].mutable = true;
 	emit_into(l, dst, LOW_COPY, value_as(l, fill, l->lanes), -1, -1);
 	branch_begin(l, &b, inside.temp);
 	emit_into(
@@ -84,8 +84,8 @@ static int64_t unrolled_number(const Lower *l, const Stage *s, bool reduce)
 		int64_t value;
 		if (l->nest->vars.at[var].reduce == reduce &&
 		    var != s->tensor_loop && loop_at_compile_time(l, var) &&
-		    l->vars[var].bound &&
-		    index_is_const(l->vars[var].value, &value))
+		    l->part->vars[var].bound &&
+		    index_is_const(l->part->vars[var].value, &value))
 			number = number * loop_extent(l, var) + value;
 	}
 	return number;
@@ -94,7 +94,7 @@ static int64_t unrolled_number(const Lower *l, const Stage *s, bool reduce)
 /* The first result of the stage whose body we are in. */
 static int64_t first_result(const Lower *l)
 {
-	const IntVec *sharing = &l->sharing[l->sums.stage];
+	const IntVec *sharing = &l->part->sharing[l->sums.stage];
 	int i = 0;
 	while (sharing->at[i] != l->stage)
 		i++;
@@ -187,11 +187,11 @@ static void update(Lower *l, int stage, Index address)
 	if (decided || condition.lanes > 1)
 		return;
 	Branch b;
-	int facts = l->facts.n;
+	int facts = l->facts;
 	branch_begin(l, &b, condition.temp);
 	push_facts(l, own, true);
 	step(l, s, address, step_element(l, stage));
-	l->facts.n = facts;
+	l->facts = facts;
 	branch_end(l, &b);
 }
 
@@ -336,7 +336,7 @@ static void one_body(Lower *l, int stage, Phase phase)
 
 void lower_body(Lower *l, int stage, Phase phase)
 {
-	const IntVec *sharing = &l->sharing[stage];
+	const IntVec *sharing = &l->part->sharing[stage];
 	for (int i = 0; i < sharing->n; i++)
 		one_body(l, sharing->at[i], phase);
 }

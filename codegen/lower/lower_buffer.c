@@ -40,8 +40,8 @@ int declare_buffer(Lower *l, const char *name, DType type, int64_t elements,
 
 void lower_forget_buffer(Lower *l, int buffer)
 {
-	l->low_buffer[buffer] = -1;
-	l->registers[buffer] = (ElementVec){0};
-	l->stored[buffer] = (StoredVec){0};
-	l->version[buffer] = 0;
+	l->part->low_buffer[buffer] = -1;
+	l->part->registers[buffer] = (ElementVec){0};
+	l->part->stored[buffer] = (StoredVec){0};
+	l->part->version[buffer] = 0;
 }

@@ -46,7 +46,7 @@ const char *loop_comment(Lower *l, int stage, int var)
 			buf_printf(&words, " by %lld", (long long)step);
 	}
 	const char *text = arena_printf(l->arena, "%s%s%s",
-	    v->kind == LOOP_PARALLEL && l->threads ? "threads: " : "",
+	    v->kind == LOOP_PARALLEL && l->part->threads ? "threads: " : "",
 	    words.size ? buf_text(&words) : v->name,
 	    v->reduce ? ", summed" : "");
 	buf_free(&words);

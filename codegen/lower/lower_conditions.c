@@ -44,8 +44,9 @@ void condition_add(Lower *l, int stage, Expr *e, ConditionVec *all)
 /* The blocks of a GPU compute what they are told. */
 static ExprVec live_of(Lower *l, int stage)
 {
-	return l->launched ? (ExprVec){0}
-			   : nest_live_conditions(l->nest, l->arena, stage);
+	return l->part->launched
+	    ? (ExprVec){0}
+	    : nest_live_conditions(l->nest, l->arena, stage);
 }
 
 static ConditionVec remembered(Lower *l, int stage, ExprVec conditions)
@@ -68,7 +69,7 @@ static Expr *as_one(Lower *l, const ExprVec *parts, int first)
 static StepConditions *conditions_of(Lower *l, int stage)
 {
 	const Stage *s = &l->nest->stages.at[stage];
-	StepConditions *c = &l->steps[stage];
+	StepConditions *c = &l->part->steps[stage];
 	if (c->known)
 		return c;
 	c->known = true;

@@ -152,7 +152,7 @@ bool loop_cut(Lower *l, int stage, int var, int from, LoopCut *cut)
 	IndexVec forms = body.forms;
 	int symbol = SYMBOL_FREE - var;
 	bool few = loop_extent(l, var) < CUT_LEAST;
-	assert(!l->vars[var].bound && from >= 0);
+	assert(!l->part->vars[var].bound && from >= 0);
 	for (int i = from; i < forms.n; i++) {
 		Index f = forms.at[i];
 		int64_t step = index_coefficient(f, symbol);

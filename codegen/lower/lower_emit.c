@@ -19,89 +19,95 @@
 
 void lower_fail(Lower *l, const char *format, ...)
 {
-	if (l->failed)
+	if (l->part->failed)
 		return;
-	l->failed = true;
+	l->part->failed = true;
 	va_list args;
 	va_start(args, format);
 	char *text = arena_vprintf(l->arena, format, args);
 	va_end(args);
-	error_set(l->error, STATUS_UNSUPPORTED, "%s", text);
+	error_set(l->part->error, STATUS_UNSUPPORTED, "%s", text);
 }
 
 void emit_begin(Lower *l, LowFunction *f)
 {
 	l->f = f;
-	l->temps.n = 0;
-	l->scope = NULL;
+	l->part->temps.n = 0;
+	l->part->scope = NULL;
 }
 
 void emit_follow(Lower *l, const Lower *before)
 {
-	assert(l->f == before->f && !l->scope && !before->scope);
-	l->temps = before->temps;
+	assert(l->f == before->f && !l->part->scope && !before->part->scope);
+	l->part->temps = before->part->temps;
 }
 
 void scope_open(Lower *l, Frame *scope, LowBody *body)
 {
-	scope->up = l->scope;
+	scope->up = l->part->scope;
 	scope->body = body;
-	scope->depth = l->scope ? l->scope->depth + 1 : 0;
-	scope->serial = ++l->nserials;
+	scope->depth = l->part->scope ? l->part->scope->depth + 1 : 0;
+	scope->serial = ++l->part->nserials;
 	if (scope->depth >= MAX_DEPTH) {
 		lower_fail(l, "loops nested deeper than %d", MAX_DEPTH);
 		scope->depth = MAX_DEPTH - 1;
 	}
-	l->open_serial[scope->depth] = scope->serial;
+	l->part->open_serial[scope->depth] = scope->serial;
 	scope->fenced = scope->fence ? scope->depth
-	    : l->scope		     ? l->scope->fenced : 0;
-	l->scope = scope;
+	    : l->part->scope	     ? l->part->scope->fenced
+				     : 0;
+	l->part->scope = scope;
 }
 
 void scope_close(Lower *l)
 {
-	assert(l->scope);
-	assert(l->failed ||
-	    l->open_serial[l->scope->depth] == l->scope->serial);
-	l->open_serial[l->scope->depth] = 0;
-	l->scope = l->scope->up;
-	if (l->scope)
-		l->open_serial[l->scope->depth] = l->scope->serial;
+	assert(l->part->scope);
+	assert(l->part->failed ||
+	    l->part->open_serial[l->part->scope->depth] ==
+		l->part->scope->serial);
+	l->part->open_serial[l->part->scope->depth] = 0;
+	l->part->scope = l->part->scope->up;
+	if (l->part->scope)
+		l->part->open_serial[l->part->scope->depth] =
+		    l->part->scope->serial;
 }
 
 void emit_open(Lower *l, Frame *frame)
 {
-	l->numbers = arena_new();
-	l->nnumbered = 0;
-	l->nbuckets = NUMBERED_BUCKETS;
-	l->buckets = NEW_N(l->numbers, Numbered *, l->nbuckets);
+	l->part->numbers = arena_new();
+	l->part->nnumbered = 0;
+	l->part->nbuckets = NUMBERED_BUCKETS;
+	l->part->buckets =
+	    NEW_N(l->part->numbers, Numbered *, l->part->nbuckets);
 	scope_open(l, frame, &l->f->body);
 }
 
 void emit_close(Lower *l)
 {
 	scope_close(l);
-	arena_free(l->numbers);
-	l->numbers = NULL;
-	l->buckets = NULL;
+	arena_free(l->part->numbers);
+	l->part->numbers = NULL;
+	l->part->buckets = NULL;
 }
 
 int new_temp(Lower *l, DType type, int lanes, const char *hint)
 {
 	int temp = low_temp(l->arena, l->f, type, lanes, hint);
-	assert(temp == l->temps.n && l->scope);
+	assert(temp == l->part->temps.n && l->part->scope);
 	assert(lanes > 0 && type <= DT_INDEX);
-	vec_push(l->arena, &l->temps,
-	    (TempInfo){.range = dtype_interval(type == DT_U64 ? DT_U64 : DT_I64),
-		.depth = l->scope->depth});
+	vec_push(l->arena, &l->part->temps,
+	    (TempInfo){
+		.range = dtype_interval(type == DT_U64 ? DT_U64 : DT_I64),
+		.depth = l->part->scope->depth});
 	return temp;
 }
 
 static LowNode *emit_at(
     Lower *l, Frame *scope, LowOpcode op, int dst, int a, int b, int c)
 {
-	if (++l->operations > l->most_operations)
-		lower_fail(l, "more than %d operations", l->most_operations);
+	if (++l->part->operations > l->part->most_operations)
+		lower_fail(
+		    l, "more than %d operations", l->part->most_operations);
 	return low_op(l->arena, scope->body, op, dst, a, b, c);
 }
 
@@ -119,13 +125,13 @@ static bool is_inside_launch(const Frame *frame)
  * and branches but within the thread; of a GPU's threads within the launch. */
 int new_variable(Lower *l, DType type, int lanes, const char *hint)
 {
-	Frame *frame = l->scope;
+	Frame *frame = l->part->scope;
 	int temp = new_temp(l, type, lanes, hint);
 	while (frame->up &&
 	    (!frame->fence || (frame->thread && is_inside_launch(frame))))
 		frame = frame->up;
-	l->temps.at[temp].mutable = true;
-	l->temps.at[temp].depth = frame->depth;
+	l->part->temps.at[temp].mutable = true;
+	l->part->temps.at[temp].depth = frame->depth;
 	emit_at(l, frame, LOW_CONST, temp, -1, -1, -1);
 	return temp;
 }
@@ -168,10 +174,10 @@ static bool key_equal(const Key *a, const Key *b)
 
 static int find(const Lower *l, const Key *key)
 {
-	uint32_t bucket = key_hash(key) & (uint32_t)(l->nbuckets - 1);
-	for (Numbered *n = l->buckets[bucket]; n; n = n->next)
-		if (n->depth >= l->scope->fenced &&
-		    l->open_serial[n->depth] == n->serial &&
+	uint32_t bucket = key_hash(key) & (uint32_t)(l->part->nbuckets - 1);
+	for (Numbered *n = l->part->buckets[bucket]; n; n = n->next)
+		if (n->depth >= l->part->scope->fenced &&
+		    l->part->open_serial[n->depth] == n->serial &&
 		    key_equal(&n->key, key))
 			return n->temp;
 	return -1;
@@ -179,33 +185,34 @@ static int find(const Lower *l, const Key *key)
 
 static void link_numbered(Lower *l, Numbered *n)
 {
-	uint32_t bucket = key_hash(&n->key) & (uint32_t)(l->nbuckets - 1);
-	n->next = l->buckets[bucket];
-	l->buckets[bucket] = n;
+	uint32_t bucket = key_hash(&n->key) & (uint32_t)(l->part->nbuckets - 1);
+	n->next = l->part->buckets[bucket];
+	l->part->buckets[bucket] = n;
 }
 
 /* Twice the buckets; what stood in a scope that is closed is forgotten. */
 static void grow_buckets(Lower *l)
 {
-	Numbered **old = l->buckets;
-	int n = l->nbuckets;
-	l->nbuckets *= 2;
-	l->nnumbered = 0;
-	l->buckets = NEW_N(l->numbers, Numbered *, l->nbuckets);
+	Numbered **old = l->part->buckets;
+	int n = l->part->nbuckets;
+	l->part->nbuckets *= 2;
+	l->part->nnumbered = 0;
+	l->part->buckets =
+	    NEW_N(l->part->numbers, Numbered *, l->part->nbuckets);
 	for (int i = 0; i < n; i++)
 		for (Numbered *e = old[i], *next; e; e = next) {
 			next = e->next;
-			if (l->open_serial[e->depth] != e->serial)
+			if (l->part->open_serial[e->depth] != e->serial)
 				continue;
 			link_numbered(l, e);
-			l->nnumbered++;
+			l->part->nnumbered++;
 		}
 }
 
 static void number(Lower *l, const Key *key, int temp, const Frame *scope)
 {
-	Numbered *n = NEW(l->numbers, Numbered);
-	if (l->nnumbered++ > l->nbuckets)
+	Numbered *n = NEW(l->part->numbers, Numbered);
+	if (l->part->nnumbered++ > l->part->nbuckets)
 		grow_buckets(l);
 	*n = (Numbered){NULL, *key, temp, scope->depth, scope->serial};
 	link_numbered(l, n);
@@ -217,10 +224,11 @@ static void stamp_arguments(const Lower *l, Key *key)
 		key->stamp[i] = 0;
 		if (key->arg[i] < 0)
 			continue;
-		const TempInfo *t = &l->temps.at[key->arg[i]];
+		const TempInfo *t = &l->part->temps.at[key->arg[i]];
 		if (t->mutable)
-			key->stamp[i] = t->stamp > l->epoch ? t->stamp
-							    : l->epoch;
+			key->stamp[i] = t->stamp > l->part->epoch
+			    ? t->stamp
+			    : l->part->epoch;
 	}
 }
 
@@ -250,16 +258,16 @@ static Frame *place(const Lower *l, const Key *key)
 	for (int i = 0; i < 3; i++) {
 		if (key->arg[i] < 0)
 			continue;
-		if (l->temps.at[key->arg[i]].mutable)
-			return l->scope;
-		if (l->temps.at[key->arg[i]].depth > depth)
-			depth = l->temps.at[key->arg[i]].depth;
+		if (l->part->temps.at[key->arg[i]].mutable)
+			return l->part->scope;
+		if (l->part->temps.at[key->arg[i]].depth > depth)
+			depth = l->part->temps.at[key->arg[i]].depth;
 	}
 	for (int i = 0; i < key->address.n; i++) {
-		int d = l->temps.at[key->address.terms[i].temp].depth;
+		int d = l->part->temps.at[key->address.terms[i].temp].depth;
 		depth = d > depth ? d : depth;
 	}
-	Frame *s = l->scope;
+	Frame *s = l->part->scope;
 	while (s->depth > depth && may_leave(s, key))
 		s = s->up;
 	return s;
@@ -273,8 +281,10 @@ static uint64_t first_lanes(int64_t n)
 /* Of masks whose lanes do not vary, such as those of the last part of a row. */
 static void note_lanes(Lower *l, const Key *key, TempInfo *t)
 {
-	const TempInfo *a = &l->temps.at[key->arg[0] < 0 ? 0 : key->arg[0]];
-	const TempInfo *b = &l->temps.at[key->arg[1] < 0 ? 0 : key->arg[1]];
+	const TempInfo *a =
+	    &l->part->temps.at[key->arg[0] < 0 ? 0 : key->arg[0]];
+	const TempInfo *b =
+	    &l->part->temps.at[key->arg[1] < 0 ? 0 : key->arg[1]];
 	uint64_t all = first_lanes(key->lanes);
 	switch (key->op) {
 	case LOW_LANES_BELOW:
@@ -300,12 +310,12 @@ static int emit_key(Lower *l, Key *key, const char *hint)
 	if (temp >= 0)
 		return temp;
 	Frame *scope = place(l, key);
-	assert(scope->depth <= l->scope->depth);
+	assert(scope->depth <= l->part->scope->depth);
 	assert(low_op_has_result(key->op) && !low_op_writes(key->op));
-	assert(key->buffer < 0 || l->low_buffer[key->buffer] >= 0);
+	assert(key->buffer < 0 || l->part->low_buffer[key->buffer] >= 0);
 	temp = new_temp(l, key->type, key->lanes, hint);
-	l->temps.at[temp].depth = scope->depth;
-	note_lanes(l, key, &l->temps.at[temp]);
+	l->part->temps.at[temp].depth = scope->depth;
+	note_lanes(l, key, &l->part->temps.at[temp]);
 	LowNode *node = emit_at(l, scope, key->op, temp, key->arg[0],
 	    key->arg[1], key->arg[2]);
 	node->i = key->i;
@@ -313,7 +323,7 @@ static int emit_key(Lower *l, Key *key, const char *hint)
 	node->math = key->math;
 	node->shuffle = (int *)key->shuffle;
 	if (key->buffer >= 0)
-		node->buffer = l->low_buffer[key->buffer];
+		node->buffer = l->part->low_buffer[key->buffer];
 	node->address = key->address;
 	number(l, key, temp, scope);
 	return temp;
@@ -328,7 +338,7 @@ int emit_pure(Lower *l, Key *key, const char *hint)
 int emit_load(Lower *l, Key *key, const char *hint)
 {
 	assert(low_op_reads(key->op));
-	key->version = l->version[key->buffer];
+	key->version = l->part->version[key->buffer];
 	int stored = key->op != LOW_LOAD ? -1
 	    : stored_value(l, key->buffer, key->address, key->lanes, -1);
 	return stored >= 0 ? stored : emit_key(l, key, hint);
@@ -352,7 +362,7 @@ void note_known(Lower *l, Key *key, int temp)
 {
 	key->buffer = -1;
 	stamp_arguments(l, key);
-	number(l, key, temp, l->scope);
+	number(l, key, temp, l->part->scope);
 }
 
 int const_int(Lower *l, DType type, int lanes, int64_t value)
@@ -361,7 +371,7 @@ int const_int(Lower *l, DType type, int lanes, int64_t value)
 		.arg = {-1, -1, -1}, .i = value};
 	int temp = emit_pure(l, &key, "n");
 	if (lanes == 1)
-		l->temps.at[temp].range = interval_of(value);
+		l->part->temps.at[temp].range = interval_of(value);
 	return temp;
 }
 
@@ -382,27 +392,27 @@ int const_zero(Lower *l, DType type, int lanes)
 
 LowNode *emit_into(Lower *l, int dst, LowOpcode op, int a, int b, int c)
 {
-	assert(dst >= 0 && dst < l->temps.n);
-	assert(l->temps.at[dst].depth <= l->scope->depth);
-	l->temps.at[dst].mutable = true;
-	l->temps.at[dst].stamp = ++l->stamp;
-	return emit_at(l, l->scope, op, dst, a, b, c);
+	assert(dst >= 0 && dst < l->part->temps.n);
+	assert(l->part->temps.at[dst].depth <= l->part->scope->depth);
+	l->part->temps.at[dst].mutable = true;
+	l->part->temps.at[dst].stamp = ++l->part->stamp;
+	return emit_at(l, l->part->scope, op, dst, a, b, c);
 }
 
 LowNode *emit_effect(Lower *l, LowOpcode op, int a, int b, int c)
 {
-	return emit_at(l, l->scope, op, -1, a, b, c);
+	return emit_at(l, l->part->scope, op, -1, a, b, c);
 }
 
 void note_written(Lower *l, const IntVec *written)
 {
 	for (int i = 0; i < written->n; i++)
-		l->version[written->at[i]]++;
+		l->part->version[written->at[i]]++;
 }
 
 void note_control(Lower *l)
 {
-	l->epoch = ++l->stamp;
+	l->part->epoch = ++l->part->stamp;
 }
 
 /* --- branches ----------------------------------------------------------- */
@@ -424,7 +434,7 @@ void branch_begin(Lower *l, Branch *b, int condition)
 
 void branch_else(Lower *l, Branch *b)
 {
-	assert(l->scope == &b->scope);
+	assert(l->part->scope == &b->scope);
 	scope_close(l);
 	b->scope = (Frame){.skipped = true};
 	scope_open(l, &b->scope, &b->node->other);
@@ -433,22 +443,22 @@ void branch_else(Lower *l, Branch *b)
 /* The branch before, where that asks the same and has nothing for the other case */
 static LowNode *same_branch(Lower *l, const LowNode *node)
 {
-	const LowBody *body = l->scope->body;
+	const LowBody *body = l->part->scope->body;
 	LowNode *last = body->n ? body->at[body->n - 1] : NULL;
 	return last && last->kind == LOWNODE_IF && !last->other.n &&
 		!node->other.n && last->condition == node->condition &&
-		!l->temps.at[node->condition].mutable
+		!l->part->temps.at[node->condition].mutable
 	    ? last
 	    : NULL;
 }
 
 void branch_end(Lower *l, Branch *b)
 {
-	assert(l->scope == &b->scope);
+	assert(l->part->scope == &b->scope);
 	scope_close(l);
 	LowNode *node = b->node, *before = same_branch(l, node);
 	for (int i = 0; before && i < node->body.n; i++)
 		vec_push(l->arena, &before->body, node->body.at[i]);
 	if (!before && (node->body.n || node->other.n))
-		vec_push(l->arena, l->scope->body, node);
+		vec_push(l->arena, l->part->scope->body, node);
 }

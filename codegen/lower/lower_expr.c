@@ -141,8 +141,8 @@ static bool value_range(Lower *l, Value v, Interval *range)
 	*range = v.temp >= 0     ? dtype_interval(v.type)
 	    : v.type == DT_U64 ? interval_of((uint64_t)v.i)
 			       : interval_of(v.i);
-	if (v.temp >= 0 && !l->temps.at[v.temp].mutable)
-		*range = interval_meet(*range, l->temps.at[v.temp].range);
+	if (v.temp >= 0 && !l->part->temps.at[v.temp].mutable)
+		*range = interval_meet(*range, l->part->temps.at[v.temp].range);
 	return true;
 }
 
@@ -172,7 +172,7 @@ static Value compare(Lower *l, LowOpcode op, Value a, Value b)
 	bool holds;
 	if (!comparison_known(l, op, a, b, &holds))
 		return value_binary(l, op, DT_BOOL, a, b);
-	l->folded = true;
+	l->part->folded = true;
 	return value_bool(holds);
 }
 
@@ -208,7 +208,7 @@ static Value min_or_max(Lower *l, bool max, Value a, Value b)
 	DType type = a.type, work = work_type(type);
 	bool first;
 	if (order_known(l, a, b, &first)) {
-		l->folded = true;
+		l->part->folded = true;
 		return first != max ? a : b;
 	}
 	Value v = value_binary(l, max ? LOW_MAX : LOW_MIN, work,
@@ -218,7 +218,7 @@ static Value min_or_max(Lower *l, bool max, Value a, Value b)
 
 static bool may_fuse(const Lower *l, DType type)
 {
-	return l->machine->fma && !l->exact &&
+	return l->machine->fma && !l->part->exact &&
 	    (type == DT_F32 || type == DT_F64);
 }
 
@@ -312,7 +312,7 @@ static Value eval_math(Lower *l, const Expr *e)
 	Value a = eval(l, e->arg[0]);
 	Value b = e->narg > 1 ? eval(l, e->arg[1]) : a;
 	int lanes = e->narg > 1 ? value_lanes(a, b) : a.lanes;
-	if (e->op != OP_POW && math_is_own(l, lanes) && !l->exact) {
+	if (e->op != OP_POW && math_is_own(l, lanes) && !l->part->exact) {
 		bool softmax =
 		    e->op == OP_EXP && step_is_softmax_exponent(l, e->arg[0]);
 		int x = value_as(l, a, lanes);
@@ -334,7 +334,7 @@ static Value eval_math(Lower *l, const Expr *e)
 			return value_temp(e->type, lanes, v);
 	}
 	Value power;
-	if (e->op == OP_POW && !l->exact && math_pow(l, a, b, &power))
+	if (e->op == OP_POW && !l->part->exact && math_pow(l, a, b, &power))
 		return power;
 	Key key = {.op = LOW_MATH,
 	    .type = e->type,
@@ -386,7 +386,7 @@ static bool arm_is_dear(const Expr *e)
 static Value eval_arm(Lower *l, const Expr *condition, bool holds, Value mask,
     const Expr *arm)
 {
-	int facts = l->facts.n;
+	int facts = l->facts;
 	Value outer = l->mask;
 	/* What differs by lane is no fact: lanes that are off go on. */
 	if (mask.lanes > 1)
@@ -395,19 +395,19 @@ static Value eval_arm(Lower *l, const Expr *condition, bool holds, Value mask,
 		push_facts(l, condition, holds);
 	Value v = eval(l, arm);
 	l->mask = outer;
-	l->facts.n = facts;
+	l->facts = facts;
 	return v;
 }
 
 static void assign_arm(
     Lower *l, int dst, const Expr *condition, bool holds, const Expr *arm)
 {
-	int facts = l->facts.n;
+	int facts = l->facts;
 	push_facts(l, condition, holds);
 	Value v = eval(l, arm);
 	emit_into(l, dst, LOW_COPY,
 	    value_as(l, v, l->f->temps.at[dst].lanes), -1, -1);
-	l->facts.n = facts;
+	l->facts = facts;
 }
 
 /* An arm that costs nothing is assigned before, the other in the branch. */
@@ -417,7 +417,7 @@ static Value eval_branch(Lower *l, Value condition, const Expr *e, DType type)
 	int dst = new_temp(l, type, l->lanes, "v");
 	bool yes_dear = arm_is_dear(e->arg[1]);
 	bool no_dear = arm_is_dear(e->arg[2]);
-	l->temps.at[dst].mutable = true;
+	l->part->temps.at[dst].mutable = true;
 	if (yes_dear && no_dear) {
 		emit_into(l, dst, LOW_CONST, -1, -1, -1);
 		branch_begin(l, &b, value_scalar(l, condition));
@@ -441,10 +441,10 @@ static Value eval_if_expr(Lower *l, const Expr *e)
 	bool known;
 	Value condition = eval(l, e->arg[0]);
 	if (value_is_bool(condition, &known)) {
-		int facts = l->facts.n;
+		int facts = l->facts;
 		push_facts(l, e->arg[0], known);
 		Value v = eval(l, e->arg[known ? 1 : 2]);
-		l->facts.n = facts;
+		l->facts = facts;
 		return v;
 	}
 	if (condition.lanes == 1 &&
@@ -485,7 +485,7 @@ static Value eval_logic(Lower *l, const Expr *e)
 	VEC(const Expr *) operands = {0};
 	for (; e->op == op; e = e->arg[0])
 		vec_push(l->arena, &operands, e->arg[1]);
-	int facts = l->facts.n;
+	int facts = l->facts;
 	Value outer = l->mask, a = eval(l, e);
 	while (operands.n && !(value_is_bool(a, &known) && known != both)) {
 		const Expr *operand = operands.at[--operands.n];
@@ -500,7 +500,7 @@ static Value eval_logic(Lower *l, const Expr *e)
 		l->mask = outer;
 		e = operand;
 	}
-	l->facts.n = facts;
+	l->facts = facts;
 	return a;
 }
 
@@ -632,7 +632,7 @@ Value eval_combined(Lower *l, ReduceOp op, Value acc, Value value, int into)
 	bool least;
 	if ((code == LOW_MIN || code == LOW_MAX) && acc.temp == into &&
 	    order_known(l, acc, value, &least) && least == (code == LOW_MIN)) {
-		l->folded = true;
+		l->part->folded = true;
 		return acc;
 	}
 	Value element_first = value_convert(l, value, work);

@@ -26,12 +26,12 @@ static bool copy_run(
 	    aligned_to(l, from, &at) % bytes)
 		return false;
 	LowNode *node = emit_effect(l, LOW_COPY_ASYNC, -1, -1, -1);
-	node->buffer = l->low_buffer[buffer];
+	node->buffer = l->part->low_buffer[buffer];
 	node->address = to;
-	node->source = l->low_buffer[from];
+	node->source = l->part->low_buffer[from];
 	node->from = at;
 	node->i = elements;
-	l->version[buffer]++;
+	l->part->version[buffer]++;
 	return true;
 }
 
@@ -49,7 +49,7 @@ bool stages_copy(Lower *l, const Stage *s, Index address)
 	    l->store_mask.lanes > 1)
 		return false;
 	int from = s->body->id;
-	LowBufferKind kind = l->f->buffers.at[l->low_buffer[from]].kind;
+	LowBufferKind kind = l->f->buffers.at[l->part->low_buffer[from]].kind;
 	Index source = buffer_address(l, from, s->body->arg, s->body->narg);
 	if (address.vector >= 0 || source.vector >= 0 ||
 	    (kind != LOWBUF_PARAM && kind != LOWBUF_WORKSPACE))
@@ -72,7 +72,7 @@ bool stages_keep(Lower *l, Value v, DType type)
 		return false;
 	int lanes = l->lanes, kept = new_variable(l, type, lanes, "kept");
 	emit_into(l, kept, LOW_COPY, value_as(l, v, lanes), -1, -1);
-	vec_push(l->arena, &l->kept, kept);
+	vec_push(l->arena, &l->part->kept, kept);
 	return true;
 }
 
@@ -80,8 +80,8 @@ bool stages_kept(Lower *l, Value *v, DType type)
 {
 	if (l->filling != FILL_STORE)
 		return false;
-	assert(l->nkept < l->kept.n);
-	int temp = l->kept.at[l->nkept++];
+	assert(l->part->nkept < l->part->kept.n);
+	int temp = l->part->kept.at[l->part->nkept++];
 	*v = value_temp(type, l->f->temps.at[temp].lanes, temp);
 	return true;
 }

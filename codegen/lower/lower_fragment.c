@@ -88,7 +88,7 @@ static bool find_loops(Unit *u)
 /* No branch and no limit stands between here and the block. */
 static bool is_uniform(const Lower *l)
 {
-	const Frame *f = l->scope;
+	const Frame *f = l->part->scope;
 	for (; f && f->up; f = f->up)
 		if (f->skipped && !f->fence)
 			return false;
@@ -300,7 +300,7 @@ static bool find_matrices(const Unit *u, const FragmentOperand *o, Matrices *m)
 /* The number of an iteration that is repeated as code; -1: it is not. */
 static int64_t iteration_of(const Unit *u, int loop)
 {
-	const Binding *b = &u->l->vars[loop];
+	const Binding *b = &u->l->part->vars[loop];
 	int64_t value;
 	return b->bound && index_is_const(b->value, &value) ? value : -1;
 }
@@ -311,7 +311,7 @@ static bool all_lie_apart(
 {
 	Lower *l = u->l;
 	int64_t now = iteration_of(u, loop), from = now - now % n;
-	Binding was = l->vars[loop];
+	Binding was = l->part->vars[loop];
 	bool right = true;
 	Index first = {0};
 	for (int64_t i = 0; i < n && right; i++) {
@@ -368,8 +368,8 @@ static void find_neighbours(
 static Index row_address(const Unit *u, const Matrices *m)
 {
 	Lower *l = u->l;
-	Index y = l->vars[u->y].value, at = m->first;
-	at = index_add(l, at, l->vars[u->x].value, m->row);
+	Index y = l->part->vars[u->y].value, at = m->first;
+	at = index_add(l, at, l->part->vars[u->x].value, m->row);
 	at = index_add(l, at, index_mod(l, y, 2), MEMBERS * m->row);
 	if (m->digits > 0)
 		at = index_add(l, at,
@@ -397,7 +397,8 @@ static int by_rows(const Unit *u, const FragmentOperand *o)
 {
 	Lower *l = u->l;
 	const NestBuffer *b = &l->nest->buffers.at[o->buffer];
-	const LowBuffer *low = &l->f->buffers.at[l->low_buffer[o->buffer]];
+	const LowBuffer *low =
+	    &l->f->buffers.at[l->part->low_buffer[o->buffer]];
 	int word = fragment_word(u->in);
 	Matrices m;
 	if (b->scope != SCOPE_SHARED || !find_matrices(u, o, &m))
@@ -478,7 +479,7 @@ static int word_of(const Unit *u, const FragmentOperand *o, Index at, int step)
 
 static Index moved(const Unit *u, Index at, int thread, int64_t by)
 {
-	return index_add(u->l, at, u->l->vars[thread].value, by);
+	return index_add(u->l, at, u->l->part->vars[thread].value, by);
 }
 
 static int rows_of(const Unit *u, const FragmentOperand *o)

@@ -71,7 +71,8 @@ static Index place_at(const Group *u, const Expr *read, int m, int n, int k)
 {
 	Lower *l = u->l;
 	Index group = index_scale(l,
-	    index_floordiv(l, l->vars[u->z].value, GROUP_WARPS), GROUP_WARPS);
+	    index_floordiv(l, l->part->vars[u->z].value, GROUP_WARPS),
+	    GROUP_WARPS);
 	const struct {
 		int loop;
 		Index value;
@@ -237,9 +238,9 @@ static void add_product(const Group *u, const Matrix *a, const Matrix *b)
 	tiles[0] = a->tile;
 	tiles[1] = b->tile;
 	LowNode *node = emit_into(l, d, LOW_WGMMA, all, -1, -1);
-	node->source = l->low_buffer[a->read->id];
+	node->source = l->part->low_buffer[a->read->id];
 	node->from = a->first.form;
-	node->buffer = l->low_buffer[b->read->id];
+	node->buffer = l->part->low_buffer[b->read->id];
 	node->address = b->first.form;
 	node->tiles = tiles;
 	for (int v = 0; v < n; v++)

@@ -44,13 +44,13 @@ static int64_t floor_div(int64_t a, int64_t b)
 static Interval symbol_range(const Lower *l, int symbol)
 {
 	if (symbol >= 0)
-		return l->temps.at[symbol].range;
+		return l->part->temps.at[symbol].range;
 	if (symbol == SYMBOL_LANE)
 		return (Interval){0, l->lanes - 1};
 	int free = SYMBOL_FREE - symbol;
 	if (free < l->nest->vars.n)
 		return (Interval){0, loop_extent(l, free) - 1};
-	return l->free_ranges.at[free - l->nest->vars.n];
+	return l->part->free_ranges.at[free - l->nest->vars.n];
 }
 
 static Interval form_range(const Lower *l, LowAffine form)
@@ -116,8 +116,8 @@ Index index_symbol(Lower *l, int symbol)
 /* A value of which only the range is known. */
 Index index_unknown(Lower *l, Interval range)
 {
-	int symbol = SYMBOL_FREE - l->nest->vars.n - l->free_ranges.n;
-	vec_push(l->arena, &l->free_ranges, range);
+	int symbol = SYMBOL_FREE - l->nest->vars.n - l->part->free_ranges.n;
+	vec_push(l->arena, &l->part->free_ranges, range);
 	return index_symbol(l, symbol);
 }
 
@@ -297,7 +297,7 @@ static int scalar_op(Lower *l, LowOpcode op, int a, int b, Interval range,
     const char *hint)
 {
 	int temp = emit_op(l, op, DT_INDEX, 1, a, b, -1, hint);
-	l->temps.at[temp].range = range;
+	l->part->temps.at[temp].range = range;
 	return temp;
 }
 
@@ -432,7 +432,7 @@ Index index_computed(
 		    vector_op(l, op, index_vector(l, a), index_vector(l, b)),
 		    range);
 		x.known = known;
-		l->folded |= known != NULL;
+		l->part->folded |= known != NULL;
 		return x;
 	}
 	int temp = scalar_op(
@@ -547,8 +547,8 @@ static bool known_rest(Lower *l, Index x, int64_t divisor, Index *rest)
 {
 	Index forms[2], all = index_const(divisor);
 	int64_t none;
-	l->asked_facts++;
-	if (!l->facts.n || !index_wraps(l, x, divisor, forms))
+	l->part->asked_facts++;
+	if (!l->facts || !index_wraps(l, x, divisor, forms))
 		return false;
 	for (int i = 0; i < 2; i++) {
 		Index above = forms[i];
@@ -661,16 +661,16 @@ Index index_reduced(Lower *l, Index x)
 /* Does a fact in force say more, of the same terms? */
 static bool is_beaten(const Lower *l, const Fact *fact)
 {
-	return fact->by < l->facts.n &&
-	    l->facts.at[fact->by].number == fact->by_number;
+	return fact->by < l->facts &&
+	    l->part->facts.at[fact->by].number == fact->by_number;
 }
 
 /* Of facts on the same terms one says all: `fact` is not pushed where one in
  * force says as much, and beats what says less. */
 static bool beats_others(Lower *l, LowAffine fact, uint64_t hash)
 {
-	for (int i = l->facts.n - 1; i >= 0; i--) {
-		Fact *other = &l->facts.at[i];
+	for (int i = l->facts - 1; i >= 0; i--) {
+		Fact *other = &l->part->facts.at[i];
 		if (other->terms != hash)
 			continue;
 		LowAffine same = other->form;
@@ -679,8 +679,8 @@ static bool beats_others(Lower *l, LowAffine fact, uint64_t hash)
 			continue;
 		if (other->form.constant <= fact.constant)
 			return false;
-		other->by = l->facts.n;
-		other->by_number = l->nfacts + 1;
+		other->by = l->facts;
+		other->by_number = l->part->nfacts + 1;
 	}
 	return true;
 }
@@ -708,8 +708,10 @@ void fact_push(Lower *l, Index x)
 	if (!beats_others(l, form, hash))
 		return;
 	form.terms = arena_memdup(l->arena, form.terms, bytes);
-	vec_push(
-	    l->arena, &l->facts, (Fact){form, hash, ++l->nfacts, INT_MAX, 0});
+	assert(l->facts <= l->part->facts.n);
+	l->part->facts.n = l->facts++;
+	vec_push(l->arena, &l->part->facts,
+	    (Fact){form, hash, ++l->part->nfacts, INT_MAX, 0});
 }
 
 /* form - multiple of the fact, so that the term goes away */
@@ -720,11 +722,11 @@ static bool nonnegative(Lower *l, LowAffine form, int depth)
 		return true;
 	if (!depth || !form.n)
 		return false;
-	l->asked_facts++;
-	for (int i = l->facts.n - 1; i >= 0; i--) {
-		LowAffine fact = l->facts.at[i].form;
+	l->part->asked_facts++;
+	for (int i = l->facts - 1; i >= 0; i--) {
+		LowAffine fact = l->part->facts.at[i].form;
 		LowTerm *terms = few;
-		if (is_beaten(l, &l->facts.at[i]))
+		if (is_beaten(l, &l->part->facts.at[i]))
 			continue;
 		if (form.n + fact.n > TERMS_FEW)
 			terms = NEW_N(l->arena, LowTerm, form.n + fact.n);

@@ -49,19 +49,20 @@ static Index index_of_part(Lower *l, int var)
 Index index_of_var(Lower *l, int var)
 {
 	const Var *v = &l->nest->vars.at[var];
-	KnownValue *known = &l->values[var];
+	KnownValue *known = &l->part->values[var];
 	if (v->how == VAR_LOOP)
-		return l->vars[var].bound ? l->vars[var].value
-					  : index_symbol(l, SYMBOL_FREE - var);
+		return l->part->vars[var].bound
+		    ? l->part->vars[var].value
+		    : index_symbol(l, SYMBOL_FREE - var);
 	bool holds =
-	    known->moved == l->moved[var] && term_holds(l, &known->term);
+	    known->moved == l->part->moved[var] && term_holds(l, &known->term);
 	if (holds && !lower_asks_again)
 		return known->value;
 	Asked asked = ask_begin(l);
 	Index x =
 	    v->how == VAR_SPLIT ? index_of_split(l, v) : index_of_part(l, var);
 	assert(!holds || low_affine_equal(x.form, known->value.form));
-	*known = (KnownValue){l->moved[var], x, ask_end(l, asked, &x, 1)};
+	*known = (KnownValue){l->part->moved[var], x, ask_end(l, asked, &x, 1)};
 	return x;
 }
 
@@ -192,19 +193,19 @@ static Index index_of_temp(Lower *l, int temp, int lanes, Interval range)
 {
 	if (lanes > 1)
 		return index_from_vector(temp, range);
-	l->temps.at[temp].range = range;
+	l->part->temps.at[temp].range = range;
 	return index_symbol(l, temp);
 }
 
 static Interval assign_arm(
     Lower *l, int dst, const Expr *condition, bool holds, const Expr *arm)
 {
-	int facts = l->facts.n, lanes = l->f->temps.at[dst].lanes;
+	int facts = l->facts, lanes = l->f->temps.at[dst].lanes;
 	push_facts(l, condition, holds);
 	Index x = index_of(l, arm);
 	Interval r = range_of(l, x);
 	emit_into(l, dst, LOW_COPY, index_temp(l, x, lanes), -1, -1);
-	l->facts.n = facts;
+	l->facts = facts;
 	return r;
 }
 
@@ -215,7 +216,7 @@ static Index index_branch(Lower *l, Value condition, const Expr *e)
 	int lanes = a.lanes || b.lanes ? l->lanes : 1;
 	int dst = new_temp(l, DT_INDEX, lanes, "i");
 	Branch branch;
-	l->temps.at[dst].mutable = true;
+	l->part->temps.at[dst].mutable = true;
 	emit_into(l, dst, LOW_CONST, -1, -1, -1);
 	branch_begin(l, &branch, value_scalar(l, condition));
 	Interval yes = assign_arm(l, dst, e->arg[0], true, e->arg[1]);
@@ -229,7 +230,7 @@ static Index index_branch(Lower *l, Value condition, const Expr *e)
  * read. */
 static Index index_arm(Lower *l, Value condition, const Expr *e, bool holds)
 {
-	int facts = l->facts.n;
+	int facts = l->facts;
 	Value outer = l->mask;
 	if (condition.lanes > 1) {
 		Value mask = holds ? condition : value_not(l, condition);
@@ -239,7 +240,7 @@ static Index index_arm(Lower *l, Value condition, const Expr *e, bool holds)
 	}
 	Index x = index_of(l, e->arg[holds ? 1 : 2]);
 	l->mask = outer;
-	l->facts.n = facts;
+	l->facts = facts;
 	return x;
 }
 

@@ -242,17 +242,20 @@ typedef struct {
 	Index value;
 } Binding;
 
+/* A part of a program while it is lowered: what is known and emitted so far,
+ * wherever we are in it. */
 typedef struct {
-	Arena *arena;
-	const Nest *nest;
-	const Machine *machine;
 	Error *error;
 	bool failed;
 	bool exact; /* --numerics=exact */
 	bool launched; /* the nest has loops of a launch */
+	IntVec *sharing; /* by stage: those that run in its loops, itself first;
+			    none: it runs in another's */
+	IntVec *hung; /* by nest variable: stages placed there, in nest order */
 
 	/* of the function that is being emitted */
-	LowFunction *f;
+	bool threads;	/* parallel loops are; in pack functions they are not */
+	bool *streamed; /* by nest buffer: written past the caches; or NULL */
 	int *low_buffer; /* by nest buffer; -1: none */
 	VEC(TempInfo) temps;
 	Frame *scope;
@@ -262,46 +265,57 @@ typedef struct {
 	int epoch;  /* stamp when a loop last began or ended */
 	int *version; /* by nest buffer: counts stores */
 	StoredVec *stored; /* by nest buffer: the last, in order */
+	ElementVec *registers;	 /* by nest buffer */
 	Arena *numbers;		 /* of values, while a part is lowered */
 	Numbered **buckets;
 	int nbuckets, nnumbered; /* powers of two; entries */
 	int operations, most_operations;
+	bool folded; /* vectors of indices may be left that nobody reads */
 
-	IntVec *sharing; /* by stage: those that run in its loops, itself first;
-			    none: it runs in another's */
-	IntVec *hung; /* by nest variable: stages placed there, in nest order */
-
-	/* the environment */
-	Binding *vars; /* by nest variable */
-	VEC(Interval) free_ranges; /* of SYMBOL_FREE - nvars - i */
-	VEC(Fact) facts;
-	int nfacts; /* of any time */
+	/* what is known of indices */
+	Binding *vars;	/* by nest variable */
 	IntVec *movers; /* by loop variable: those whose value hangs on it */
 	int *moved; /* by variable: the number of the move that was its last */
 	int moves;
 	KnownValue *values; /* by variable */
+	StepConditions *steps;	   /* by stage */
+	VEC(Interval) free_ranges; /* of SYMBOL_FREE - nvars - i */
+	VEC(Fact) facts;	   /* the first so many are in force: Lower */
+	int nfacts;		   /* of any time */
 	int64_t asked_facts; /* how often facts were looked at */
-	int lanes;  /* of the vector loop that we are in; 1: none */
-	bool across; /* these lanes are steps of a reduction */
-	Value mask; /* lanes that count; lanes 0: all */
-	const bool *clamp; /* axes of the stage to be clamped; NULL: none */
-	int stage;  /* whose body or start is evaluated */
-	Value store_mask; /* lanes that may be stored; lanes 0: all */
-	int elementwise; /* >0: vector loops run element by element */
-	bool threads;    /* parallel loops are; in pack functions they are not */
-	ElementVec *registers; /* by nest buffer */
-	Accumulators sums;
-	StepConditions *steps; /* by stage */
-	bool *streamed; /* by nest buffer: written past the caches; or NULL */
-	bool folded; /* vectors of indices may be left that nobody reads */
-	int arms; /* of loops that we are in, of which there is one for each arm */
-	int silent; /* >0: conditions emit nothing, and stay open */
+
+	/* buffers that are filled ahead */
 	int64_t *ahead; /* by variable: the iterations of a loop that runs with
-			   buffers filled ahead; 0: it does not */
+			   such buffers; 0: it does not */
+	IntVec kept;	/* temporaries of FILL_LOAD, in order */
+	int *keeps; /* by variable: how many there were before its iteration */
+	int nkept;  /* of these stored */
+} Part;
+
+/* The environment: what holds where we are.  It is a value: who binds something
+ * passes a changed copy down, so that nothing has to be put back.
+ *
+ *     Lower in = *l;
+ *     in.lanes = 8;
+ *     iteration(&in, stage, pos, phase); */
+typedef struct {
+	Arena *arena;
+	const Nest *nest;
+	const Machine *machine;
+	Part *part;
+	LowFunction *f;
+	int facts;  /* so many of the part's are in force */
+	int lanes;  /* of the vector loop that we are in; 1: none */
+	bool across;	 /* these lanes are steps of a reduction */
+	int elementwise; /* >0: vector loops run element by element */
+	int silent; /* >0: conditions emit nothing, and stay open */
+	int arms; /* of loops that we are in, of which there is one for each arm */
+	int stage; /* whose body or start is evaluated */
 	Filling filling;
-	IntVec kept; /* temporaries of FILL_LOAD, in order */
-	int *keeps;  /* by variable: how many there were before its iteration */
-	int nkept;   /* of these stored */
+	Value mask;	   /* lanes that count; lanes 0: all */
+	Value store_mask;  /* lanes that may be stored; lanes 0: all */
+	const bool *clamp; /* axes of the stage to be clamped; NULL: none */
+	Accumulators sums;
 } Lower;
 
 /* Sets the error once; what is emitted afterwards does not matter. */

@@ -50,7 +50,7 @@ int link_in_part(const Link *link, int part, int whole_buffer)
 bool link_failed(const Link *link)
 {
 	for (int i = 0; i < link->n; i++)
-		if (link->parts[i]->failed)
+		if (link->parts[i]->part->failed)
 			return true;
 	return false;
 }
@@ -222,7 +222,7 @@ static void place_common(Link *link, int part, int b, bool written)
 		link->first[whole] = part;
 	}
 	link->last[whole] = part;
-	l->low_buffer[b] = *low;
+	l->part->low_buffer[b] = *low;
 	l->f->buffers.at[*low].written |= written;
 	assert(l->f->buffers.at[*low].elements == elements);
 }
@@ -239,12 +239,12 @@ static void place_packed(Link *link, int part, int input, const bool *used)
 		if (pieces->at[k].part != part || !used[i])
 			continue;
 		int *low = i == input ? &link->low_buffer[whole]
-				      : &l->low_buffer[i];
+				      : &l->part->low_buffer[i];
 		if (*low < 0)
 			*low = declare_buffer(l, b->name, b->type,
 			    tape_value(nest->tape, b->elements), LOWBUF_PARAM,
 			    whole, pieces->at[k].offset, WORKSPACE_ALIGN);
-		l->low_buffer[i] = *low;
+		l->part->low_buffer[i] = *low;
 	}
 }
 

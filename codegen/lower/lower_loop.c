@@ -68,8 +68,8 @@ BodyLoop loop_body(const Lower *l, const Stage *s, int var)
 
 static void add_sharing(const Lower *l, int stage, IntVec *all)
 {
-	for (int i = 0; i < l->sharing[stage].n; i++)
-		vec_push(l->arena, all, l->sharing[stage].at[i]);
+	for (int i = 0; i < l->part->sharing[stage].n; i++)
+		vec_push(l->arena, all, l->part->sharing[stage].at[i]);
 }
 
 /* Stages hung at the stage's loops from `pos` inwards, and below those. */
@@ -77,7 +77,7 @@ void stages_below(const Lower *l, int stage, int pos, IntVec *below)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	for (int i = pos; i < s->nloops; i++) {
-		const IntVec *hung = &l->hung[s->loops[i]];
+		const IntVec *hung = &l->part->hung[s->loops[i]];
 		for (int k = 0; k < hung->n; k++) {
 			add_sharing(l, hung->at[k], below);
 			stages_below(l, hung->at[k], 0, below);

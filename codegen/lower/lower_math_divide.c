@@ -63,15 +63,15 @@ static int64_t copies_of(const Lower *l, const Expr *divisor)
  * take registers, as sums do that are divided at last. */
 static bool pays(const Lower *l, const Expr *divisor, int a, Value by)
 {
-	int s = by.temp, depth = s < 0 ? 0 : l->temps.at[s].depth;
+	int s = by.temp, depth = s < 0 ? 0 : l->part->temps.at[s].depth;
 	if (!math_varies(l, a))
 		return false;
-	if (s >= 0 && l->temps.at[s].mutable)
+	if (s >= 0 && l->part->temps.at[s].mutable)
 		return false;
-	for (const Frame *f = l->scope; f->depth > depth; f = f->up)
+	for (const Frame *f = l->part->scope; f->depth > depth; f = f->up)
 		if (f->loop)
 			return true;
-	return by.lanes == 1 && !l->temps.at[a].mutable &&
+	return by.lanes == 1 && !l->part->temps.at[a].mutable &&
 	    copies_of(l, divisor) >= COPIES_LEAST;
 }
 
@@ -134,8 +134,8 @@ bool math_divide(Lower *l, const Expr *e, Value a, Value s, Value *y)
 {
 	int lanes = a.lanes > s.lanes ? a.lanes : s.lanes;
 	int bytes = lanes * dtype_bytes(DT_F32);
-	if (a.type != DT_F32 || l->exact || !l->machine->fma || bytes < 64 ||
-	    bytes != l->machine->vector_bytes || a.temp < 0)
+	if (a.type != DT_F32 || l->part->exact || !l->machine->fma ||
+	    bytes < 64 || bytes != l->machine->vector_bytes || a.temp < 0)
 		return false;
 	if (s.temp < 0 && (!is_inside(s.f) || is_power_of_two(s.f)))
 		return false;

@@ -56,8 +56,8 @@ int math_polynomial(Vectors m, int x, int n, const double *c)
 
 bool math_varies(const Lower *l, int x)
 {
-	const TempInfo *t = &l->temps.at[x];
-	return t->mutable || t->depth >= l->scope->depth;
+	const TempInfo *t = &l->part->temps.at[x];
+	return t->mutable || t->depth >= l->part->scope->depth;
 }
 
 int math_with_sign_of(Vectors m, int x, int size)

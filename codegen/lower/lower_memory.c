@@ -17,10 +17,12 @@ static Index slot_of(Lower *l, int buffer)
 {
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
 	const Tape *tape = l->nest->tape;
-	if (b->slots == HANDLE_NONE || b->alloc < 0 || !l->ahead[b->alloc])
+	if (b->slots == HANDLE_NONE || b->alloc < 0 ||
+	    !l->part->ahead[b->alloc])
 		return index_const(0);
 	return index_scale(l,
-	    index_mod(l, l->vars[b->alloc].value, tape_value(tape, b->slots)),
+	    index_mod(
+		l, l->part->vars[b->alloc].value, tape_value(tape, b->slots)),
 	    tape_value(tape, b->slot));
 }
 
@@ -90,7 +92,7 @@ typedef struct {
 
 static int find_element(const Lower *l, int buffer, VectorPlace p)
 {
-	const ElementVec *list = &l->registers[buffer];
+	const ElementVec *list = &l->part->registers[buffer];
 	for (int i = 0; i < list->n; i++)
 		if (list->at[i].at == p.at && list->at[i].lanes == p.lanes &&
 		    list->at[i].step == p.step)
@@ -103,7 +105,7 @@ static Index own_part(Lower *l, Index address)
 {
 	for (int i = 0; i < address.form.n; i++) {
 		int symbol = address.form.terms[i].temp;
-		if (symbol >= 0 && l->temps.at[symbol].thread)
+		if (symbol >= 0 && l->part->temps.at[symbol].thread)
 			return own_part(l, index_without(l, address, symbol));
 	}
 	return address;
@@ -153,7 +155,7 @@ int register_temp(Lower *l, int buffer, Index address)
 	if (temp >= 0)
 		return temp;
 	temp = new_variable(l, b->type, p.lanes, element_name(l, b, &p));
-	vec_push(l->arena, &l->registers[buffer],
+	vec_push(l->arena, &l->part->registers[buffer],
 	    (Element){p.at, p.step, p.lanes, temp});
 	return temp;
 }
@@ -162,7 +164,7 @@ int register_temp(Lower *l, int buffer, Index address)
 static Value lane_of_vector(Lower *l, int buffer, int64_t at)
 {
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
-	const ElementVec *list = &l->registers[buffer];
+	const ElementVec *list = &l->part->registers[buffer];
 	for (int i = 0; i < list->n; i++) {
 		Element e = list->at[i];
 		if (e.lanes == 1 || at < e.at || (at - e.at) % e.step ||
@@ -334,9 +336,9 @@ static int look_up(Lower *l, int buffer, Index address, int mask)
  * has a buffer of its own. */
 static bool written_by_threads(const Lower *l, int buffer)
 {
-	if (l->f->buffers.at[l->low_buffer[buffer]].thread_bytes)
+	if (l->f->buffers.at[l->part->low_buffer[buffer]].thread_bytes)
 		return false;
-	for (const Frame *f = l->scope; f; f = f->up)
+	for (const Frame *f = l->part->scope; f; f = f->up)
 		if (f->fence && frame_writes(f, buffer))
 			return true;
 	return false;
@@ -402,7 +404,7 @@ static int load_vector(Lower *l, int buffer, Index address, int mask)
 static bool some_lane_counts(const Lower *l)
 {
 	const TempInfo *mask =
-	    l->mask.temp < 0 ? NULL : &l->temps.at[l->mask.temp];
+	    l->mask.temp < 0 ? NULL : &l->part->temps.at[l->mask.temp];
 	return mask && mask->certain && mask->on;
 }
 
@@ -446,8 +448,9 @@ static bool writes_lines(const Lower *l, int buffer, Index address)
 static bool streams(const Lower *l, int buffer, Index address)
 {
 	const Stage *s = &l->nest->stages.at[l->stage];
-	return l->streamed && l->streamed[buffer] && s->buffer == buffer &&
-	    s->reduce == REDUCE_NONE && writes_lines(l, buffer, address);
+	return l->part->streamed && l->part->streamed[buffer] &&
+	    s->buffer == buffer && s->reduce == REDUCE_NONE &&
+	    writes_lines(l, buffer, address);
 }
 
 void memory_store(Lower *l, int buffer, Index address, Value v)
@@ -465,7 +468,7 @@ void memory_store(Lower *l, int buffer, Index address, Value v)
 		}
 		int temp = value_scalar(l, v);
 		node = emit_effect(l, LOW_STORE, temp, -1, -1);
-		node->buffer = l->low_buffer[buffer];
+		node->buffer = l->part->low_buffer[buffer];
 		node->address = index_address(l, address);
 		note_stored(l, buffer, node->address, temp, -1);
 		return;
@@ -480,7 +483,7 @@ void memory_store(Lower *l, int buffer, Index address, Value v)
 						  : LOW_STORE;
 		node = emit_effect(l, op, temp, mask, -1);
 		node->address = index_without(l, address, SYMBOL_LANE).form;
-		node->buffer = l->low_buffer[buffer];
+		node->buffer = l->part->low_buffer[buffer];
 		note_stored(l, buffer, node->address, temp, mask);
 		return;
 	}
@@ -488,7 +491,7 @@ void memory_store(Lower *l, int buffer, Index address, Value v)
 	int offsets = lane_offsets(l, address, &base);
 	node = emit_effect(l, LOW_SCATTER, temp, offsets, mask);
 	node->address = base.form;
-	node->buffer = l->low_buffer[buffer];
+	node->buffer = l->part->low_buffer[buffer];
 	node->i = address.vector < 0 ? index_lane(address) : 0;
-	l->version[buffer]++;
+	l->part->version[buffer]++;
 }

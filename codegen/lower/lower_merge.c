@@ -142,7 +142,7 @@ static void merge(Merge *j, LowBody *body)
 			vec_push(j->l->arena, &to, body->at[i]);
 		else if (lanes[i])
 			store_lanes(j, &to, first[i], lanes[i]);
-		j->l->folded |= gone[i];
+		j->l->part->folded |= gone[i];
 	}
 	if (any)
 		*body = to;

@@ -29,13 +29,13 @@ static void copy_plain(Lower *l, int input, int to)
 	LowAffine address = index_symbol(l, loop->var).form;
 	LowNode *node =
 	    low_op(l->arena, &loop->body, LOW_LOAD, value, -1, -1, -1);
-	node->buffer = l->low_buffer[input];
+	node->buffer = l->part->low_buffer[input];
 	node->address = address;
 	node = low_op(l->arena, &loop->body, LOW_STORE, -1, value, -1, -1);
 	node->buffer = to;
 	node->address = address;
 	scope_close(l);
-	vec_push(l->arena, l->scope->body, loop);
+	vec_push(l->arena, l->part->scope->body, loop);
 }
 
 /* The input itself, and what it is copied to, are there once for all parts. */
@@ -70,8 +70,8 @@ void lower_pack_part(Link *link, int part, int whole_input)
 	const PackPieceVec *pieces = &link->pieces[whole_input];
 	Frame frame = {0};
 	emit_open(l, &frame);
-	l->threads = false;
-	l->low_buffer[input] = shared_buffer(
+	l->part->threads = false;
+	l->part->low_buffer[input] = shared_buffer(
 	    l, &link->source, input, b->name, 0, dtype_bytes(b->type));
 	for (int k = 0; k < pieces->n; k++) {
 		int i = pieces->at[k].buffer;
@@ -83,10 +83,10 @@ void lower_pack_part(Link *link, int part, int whole_input)
 			continue;
 		}
 		assert(nest->stages.at[piece->writer].ahead);
-		l->low_buffer[i] = declare_buffer(l, piece->name, piece->type,
-		    tape_value(nest->tape, piece->elements), LOWBUF_PARAM, 1,
-		    pieces->at[k].offset, PIECE_ALIGN);
-		l->f->buffers.at[l->low_buffer[i]].written = true;
+		l->part->low_buffer[i] = declare_buffer(l, piece->name,
+		    piece->type, tape_value(nest->tape, piece->elements),
+		    LOWBUF_PARAM, 1, pieces->at[k].offset, PIECE_ALIGN);
+		l->f->buffers.at[l->part->low_buffer[i]].written = true;
 		lower_stage(l, piece->writer);
 	}
 	emit_close(l);

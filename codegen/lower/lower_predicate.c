@@ -33,7 +33,7 @@ bool forms_never(Lower *l, const IndexVec *forms)
 static bool has_moved(const Lower *l, const Condition *c)
 {
 	for (int i = 0; i < c->vars.n; i++)
-		if (c->moved[i] != l->moved[c->vars.at[i]])
+		if (c->moved[i] != l->part->moved[c->vars.at[i]])
 			return true;
 	return false;
 }
@@ -65,7 +65,7 @@ static void ask_forms(Lower *l, int stage, Condition *c)
 	l->clamp = clamp;
 	c->term = ask_end(l, asked, c->forms.at, c->forms.n);
 	for (int i = 0; i < c->vars.n; i++)
-		c->moved[i] = l->moved[c->vars.at[i]];
+		c->moved[i] = l->part->moved[c->vars.at[i]];
 }
 
 static void confirm(Lower *l, int stage, Condition *c)
@@ -132,10 +132,10 @@ static Index least(Lower *l, Index form)
 Value forms_some(Lower *l, const IndexVec *forms)
 {
 	Value some = value_const(DT_BOOL, 0, 1);
-	int facts = l->facts.n;
+	int facts = l->facts;
 	for (int i = 0; i < forms->n; i++)
 		some = value_and_nonnegative(l, some, most(l, forms->at[i]));
-	l->facts.n = facts;
+	l->facts = facts;
 	return some;
 }
 
@@ -246,12 +246,12 @@ Value step_every(Lower *l, int stage)
 {
 	IndexVec forms = forms_of(l, stage, true);
 	Value every = value_const(DT_BOOL, 0, 1);
-	int facts = l->facts.n;
+	int facts = l->facts;
 	for (int i = 0; i < forms.n; i++)
 		if (is_repeated_form(l, forms.at[i], -1))
 			every = value_and_nonnegative(
 			    l, every, least(l, forms.at[i]));
-	l->facts.n = facts;
+	l->facts = facts;
 	return every;
 }
 

@@ -61,8 +61,9 @@ static const Expr *read_of(const Lower *l, int stage, const Prefetch *p)
 	const Expr *read =
 	    expr_find_read(l->nest->stages.at[stage].body, p->access);
 	bool memory = l->nest->buffers.at[p->access].scope != SCOPE_REG;
-	return read && memory && !reads_at_data(read) && !l->launched ? read
-								      : NULL;
+	return read && memory && !reads_at_data(read) && !l->part->launched
+	    ? read
+	    : NULL;
 }
 
 /* Bindings that were changed for a while. */
@@ -98,10 +99,11 @@ static Index address_ahead(Lower *l, int stage, const Prefetch *p,
 	for (int i = 0; i < nzero; i++)
 		change(l, &changed, zero[i], index_const(0));
 	for (int i = 0; i < s->nloops; i++)
-		if (!l->vars[s->loops[i]].bound)
+		if (!l->part->vars[s->loops[i]].bound)
 			change(l, &changed, s->loops[i], index_const(0));
 	change(l, &changed, p->var,
-	    index_add(l, l->vars[p->var].value, index_const(distance), 1));
+	    index_add(
+		l, l->part->vars[p->var].value, index_const(distance), 1));
 	Index address =
 	    buffer_address(l, p->access, read->arg, read->narg);
 	change_back(l, &changed);
@@ -113,7 +115,7 @@ static void emit_prefetch(Lower *l, int buffer, Index address, int level)
 {
 	LowNode *node = emit_effect(l, LOW_PREFETCH, -1, -1, -1);
 	node->i = level;
-	node->buffer = l->low_buffer[buffer];
+	node->buffer = l->part->low_buffer[buffer];
 	node->address = index_address(l, address);
 }
 
@@ -211,7 +213,7 @@ static int loops_between(
  * in pieces, all. */
 static int64_t iterations_of(const Lower *l, int stage, int var)
 {
-	Interval at = range_of(l, l->vars[var].value);
+	Interval at = range_of(l, l->part->vars[var].value);
 	bool own = l->nest->vars.at[var].stage == stage;
 	return own || at.lo ? loop_extent(l, var) : (int64_t)at.hi + 1;
 }
@@ -364,8 +366,8 @@ static void part_ahead(Lower *l, int stage, int pos, Prefetch p)
 		return;
 	int64_t part = share_lines(l, stage, vars, n, lines, share);
 	for (int i = 0; i < n; i++) {
-		assert(l->vars[vars[i]].bound);
-		next = index_add(l, next, l->vars[vars[i]].value,
+		assert(l->part->vars[vars[i]].bound);
+		next = index_add(l, next, l->part->vars[vars[i]].value,
 		    share[i] * (line / bytes));
 	}
 	for (int64_t i = 0; i < part && part <= PART_MOST; i++)

@@ -50,7 +50,7 @@ static void if_holds(
     const Step *t, const Expr *e, Value holds, void (*then)(const Step *))
 {
 	Lower *l = t->l;
-	int facts = l->facts.n;
+	int facts = l->facts;
 	bool known;
 	Branch b;
 	if (value_is_bool(holds, &known)) {
@@ -61,7 +61,7 @@ static void if_holds(
 	branch_begin(l, &b, value_scalar(l, holds));
 	push_facts(l, e, true);
 	then(t);
-	l->facts.n = facts;
+	l->facts = facts;
 	branch_end(l, &b);
 }
 

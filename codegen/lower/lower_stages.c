@@ -41,8 +41,8 @@ static bool is_ahead(const Lower *l, int stage)
 int64_t stages_depth(const Lower *l, int var)
 {
 	int64_t depth = 1;
-	for (int i = 0; i < l->hung[var].n; i++) {
-		int stage = l->hung[var].at[i];
+	for (int i = 0; i < l->part->hung[var].n; i++) {
+		int stage = l->part->hung[var].at[i];
 		if (is_ahead(l, stage) && slots_of(l, stage) > depth)
 			depth = slots_of(l, stage);
 	}
@@ -107,8 +107,8 @@ static void fill(Lower *l, int stage, Filling how)
 static int64_t least_async(const Lower *l, int var)
 {
 	int64_t least = 0;
-	for (int i = 0; i < l->hung[var].n; i++) {
-		int stage = l->hung[var].at[i];
+	for (int i = 0; i < l->part->hung[var].n; i++) {
+		int stage = l->part->hung[var].at[i];
 		int64_t n = slots_of(l, stage);
 		if (is_ahead(l, stage) && is_async(l, stage) &&
 		    (!least || n < least))
@@ -121,11 +121,11 @@ void stages_begin(Lower *l, int var, int64_t count)
 {
 	int64_t depth = stages_depth(l, var);
 	assert(depth > 1 && count > 1);
-	l->ahead[var] = count;
+	l->part->ahead[var] = count;
 	emit_effect(l, LOW_BARRIER, -1, -1, -1);
 	for (int64_t v = 1 - depth; v < 0; v++) {
-		for (int i = 0; i < l->hung[var].n; i++) {
-			int stage = l->hung[var].at[i];
+		for (int i = 0; i < l->part->hung[var].n; i++) {
+			int stage = l->part->hung[var].at[i];
 			int64_t k = v + slots_of(l, stage) - 1;
 			if (!is_ahead(l, stage) || k < 0 || k >= count)
 				continue;
@@ -149,8 +149,8 @@ static Filling filling_of(const Lower *l, int stage)
 /* Of the stages with so many slots; `late`: what they kept is stored. */
 static void fill_all(Lower *l, int var, int64_t slots, bool late)
 {
-	for (int i = 0; i < l->hung[var].n; i++) {
-		int stage = l->hung[var].at[i];
+	for (int i = 0; i < l->part->hung[var].n; i++) {
+		int stage = l->part->hung[var].at[i];
 		if (!is_ahead(l, stage) || slots_of(l, stage) != slots ||
 		    (late && !is_kept(l, stage)))
 			continue;
@@ -161,10 +161,10 @@ static void fill_all(Lower *l, int var, int64_t slots, bool late)
 /* For the iteration that is so many ahead, if there is one. */
 static void fill_ahead(Lower *l, int var, int64_t slots, bool late)
 {
-	int facts = l->facts.n;
-	Index k = index_add(
-	    l, l->vars[var].value, index_const(slots - 1), 1);
-	Index slack = index_add(l, index_const(l->ahead[var] - 1), k, -1);
+	int facts = l->facts;
+	Index k =
+	    index_add(l, l->part->vars[var].value, index_const(slots - 1), 1);
+	Index slack = index_add(l, index_const(l->part->ahead[var] - 1), k, -1);
 	Branch b;
 	if (index_negative(l, slack))
 		return;
@@ -174,13 +174,13 @@ static void fill_ahead(Lower *l, int var, int64_t slots, bool late)
 	fill_all(l, var, slots, late);
 	bind_var(l, var, was);
 	branch_end(l, &b);
-	l->facts.n = facts;
+	l->facts = facts;
 }
 
 static bool some_ahead(const Lower *l, int var, int64_t slots, bool kept)
 {
-	for (int i = 0; i < l->hung[var].n; i++) {
-		int stage = l->hung[var].at[i];
+	for (int i = 0; i < l->part->hung[var].n; i++) {
+		int stage = l->part->hung[var].at[i];
 		if (is_ahead(l, stage) && slots_of(l, stage) == slots &&
 		    (!kept || is_kept(l, stage)))
 			return true;
@@ -202,13 +202,13 @@ void stages_step(Lower *l, int var)
 	if (least)
 		emit_effect(l, LOW_WAIT, -1, -1, -1)->i = least - 2;
 	emit_effect(l, LOW_BARRIER, -1, -1, -1);
-	for (int i = 0; i < l->hung[var].n; i++) {
-		int stage = l->hung[var].at[i];
+	for (int i = 0; i < l->part->hung[var].n; i++) {
+		int stage = l->part->hung[var].at[i];
 		const Stage *s = &l->nest->stages.at[stage];
 		if (!s->after && !s->ahead && !is_ahead(l, stage))
 			lower_stage(l, stage);
 	}
-	l->keeps[var] = l->kept.n; /* a loop around may have some */
+	l->part->keeps[var] = l->part->kept.n; /* a loop around may have some */
 	fill_each(l, var, false);
 	if (least)
 		emit_effect(l, LOW_COMMIT, -1, -1, -1);
@@ -216,13 +216,13 @@ void stages_step(Lower *l, int var)
 
 void stages_end_step(Lower *l, int var)
 {
-	l->nkept = l->keeps[var];
+	l->part->nkept = l->part->keeps[var];
 	fill_each(l, var, true);
-	assert(l->failed || l->nkept == l->kept.n);
-	l->kept.n = l->keeps[var];
+	assert(l->part->failed || l->part->nkept == l->part->kept.n);
+	l->part->kept.n = l->part->keeps[var];
 }
 
 void stages_end(Lower *l, int var)
 {
-	l->ahead[var] = 0;
+	l->part->ahead[var] = 0;
 }

@@ -20,7 +20,7 @@ enum { STORED_MOST = 16 };
 /* Of the lanes that are stored the last, and one. */
 static int end_of(const Lower *l, int lanes, int mask)
 {
-	const TempInfo *t = mask < 0 ? NULL : &l->temps.at[mask];
+	const TempInfo *t = mask < 0 ? NULL : &l->part->temps.at[mask];
 	while (t && t->certain && lanes > 0 && !(t->on >> (lanes - 1) & 1))
 		lanes--;
 	return lanes;
@@ -37,19 +37,19 @@ static bool is_apart(const Stored *a, const Stored *b)
 
 void note_stored(Lower *l, int buffer, LowAffine address, int temp, int mask)
 {
-	StoredVec *list = &l->stored[buffer];
+	StoredVec *list = &l->part->stored[buffer];
 	int lanes = l->f->temps.at[temp].lanes, kept = 0;
 	Stored now = {address, temp, mask, lanes, end_of(l, lanes, mask),
-	    l->version[buffer] + 1, l->scope->depth, l->scope->serial};
-	assert(l->low_buffer[buffer] >= 0);
+	    l->part->version[buffer] + 1, l->part->scope->depth,
+	    l->part->scope->serial};
+	assert(l->part->low_buffer[buffer] >= 0);
 	for (int i = 0; i < list->n && lanes > 1; i++) {
 		Stored s = list->at[i];
-		if (s.version == l->version[buffer] &&
-		    is_apart(&s, &now))
+		if (s.version == l->part->version[buffer] && is_apart(&s, &now))
 			list->at[kept++] = s;
 	}
 	list->n = kept;
-	l->version[buffer] = now.version;
+	l->part->version[buffer] = now.version;
 	for (int i = 0; i < kept; i++)
 		list->at[i].version = now.version;
 	if (kept == STORED_MOST)
@@ -60,18 +60,19 @@ void note_stored(Lower *l, int buffer, LowAffine address, int temp, int mask)
 
 static bool is_settled(const Lower *l, int temp)
 {
-	return temp < 0 || !l->temps.at[temp].mutable;
+	return temp < 0 || !l->part->temps.at[temp].mutable;
 }
 
 int stored_value(
     const Lower *l, int buffer, LowAffine address, int lanes, int mask)
 {
-	const StoredVec *list = &l->stored[buffer];
+	const StoredVec *list = &l->part->stored[buffer];
 	for (int i = 0; i < list->n; i++) {
 		const Stored *s = &list->at[i];
-		if (s->version == l->version[buffer] && s->lanes == lanes &&
-		    s->mask == mask && s->depth >= l->scope->fenced &&
-		    l->open_serial[s->depth] == s->serial &&
+		if (s->version == l->part->version[buffer] &&
+		    s->lanes == lanes && s->mask == mask &&
+		    s->depth >= l->part->scope->fenced &&
+		    l->part->open_serial[s->depth] == s->serial &&
 		    is_settled(l, s->temp) && is_settled(l, mask) &&
 		    low_affine_equal(s->address, address))
 			return s->temp;

@@ -316,7 +316,7 @@ static bool chooses_first(
  * False: which are on is not known, or none is. */
 static bool masked_offsets(const Lower *l, int mask, int64_t *offsets)
 {
-	const TempInfo *m = &l->temps.at[mask];
+	const TempInfo *m = &l->part->temps.at[mask];
 	if (!m->certain || !m->on)
 		return false;
 	int64_t last = offsets[__builtin_ctzll(m->on)];

@@ -17,7 +17,7 @@ BodySums sums_inside(const Lower *l, int stage, int pos)
 		if (!threads ||
 		    !loop_is_thread(l->nest->vars.at[s->loops[i]].kind))
 			body_sums_loop(&sums, loop_body(l, s, s->loops[i]));
-	body_sums_end(&sums, l->sharing[stage].n);
+	body_sums_end(&sums, l->part->sharing[stage].n);
 	return sums;
 }
 
@@ -47,7 +47,7 @@ static bool sums_of(const Lower *l, int leader, int stage, int pos)
 bool sums_here(const Lower *l, int stage, int pos)
 {
 	const Stage *s = &l->nest->stages.at[stage];
-	const IntVec *sharing = &l->sharing[stage];
+	const IntVec *sharing = &l->part->sharing[stage];
 	bool across = nest_reduces_across(l->nest, stage);
 	if (l->sums.stage >= 0 || pos == s->nloops ||
 	    (!across &&

@@ -68,7 +68,7 @@ static bool rest_at_compile_time(const Lower *l, int root, int var)
 	}
 	if (v->how == VAR_FUSED)
 		return rest_at_compile_time(l, v->fused, var);
-	return root == var || l->vars[root].bound ||
+	return root == var || l->part->vars[root].bound ||
 	    loop_at_compile_time(l, root);
 }
 
@@ -83,7 +83,8 @@ bool tail_limit(Lower *l, int stage, int var, Index *limit)
 	const Stage *s = &l->nest->stages.at[stage];
 	int64_t extent = loop_extent(l, var);
 	bool limited = false;
-	assert(!l->vars[var].bound); /* else it is no symbol of the slack */
+	assert(
+	    !l->part->vars[var].bound); /* else it is no symbol of the slack */
 	for (int a = 0; a < s->naxes; a++) {
 		if (!axis_tested(l, stage, a, ABOVE) ||
 		    !axis_has_var(l, stage, a, var))
@@ -111,7 +112,7 @@ bool tail_split(Lower *l, int stage, int var, int64_t *whole)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	bool split = false;
-	assert(!l->vars[var].bound);
+	assert(!l->part->vars[var].bound);
 	if (s->tail != TAIL_PEEL)
 		return false;
 	for (int a = 0; a < s->naxes; a++) {

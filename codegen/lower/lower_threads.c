@@ -240,9 +240,9 @@ static void open_threads(Across *a, Frame *frames, LowNode **nodes)
 		    .fence = true, .bound = true, .thread = true, .loop = true};
 		scope_open(l, &frames[d], &node->body);
 		node->var = new_temp(l, DT_INDEX, 1, "thread");
-		l->temps.at[node->var].range =
+		l->part->temps.at[node->var].range =
 		    (Interval){0, a->threads[d] - 1};
-		l->temps.at[node->var].thread = true;
+		l->part->temps.at[node->var].thread = true;
 		a->number[d] = index_symbol(l, node->var);
 	}
 }
@@ -252,7 +252,8 @@ static void close_threads(Across *a, LowNode *const *nodes)
 	for (int d = 0; d < DIRECTIONS; d++)
 		if (nodes[d]) {
 			scope_close(a->l);
-			vec_push(a->l->arena, a->l->scope->body, nodes[d]);
+			vec_push(
+			    a->l->arena, a->l->part->scope->body, nodes[d]);
 		}
 }
 

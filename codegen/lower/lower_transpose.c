@@ -673,7 +673,7 @@ void lower_transpose(Lower *l)
 	merge_stores(l);
 	Masks masks = find_masks(scratch, l);
 	LowDefs defs = low_defs(scratch, l->f);
-	bool left = transpose(l, &masks, &defs, &l->f->body) || l->folded;
+	bool left = transpose(l, &masks, &defs, &l->f->body) || l->part->folded;
 	while (left) {
 		IntVec reads = {0};
 		bool *read = NEW_N(scratch, bool, l->f->temps.n);

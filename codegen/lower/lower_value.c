@@ -86,7 +86,7 @@ Value value_binary(Lower *l, LowOpcode op, DType type, Value a, Value b)
 	Value known;
 	if (is_identity(op, a, b, &known) ||
 	    (op != LOW_SUB && is_identity(op, b, a, &known))) {
-		l->folded = true;
+		l->part->folded = true;
 		return known;
 	}
 	int lanes = value_lanes(a, b);

@@ -33,13 +33,13 @@ static bool decides(
 static Value whole_condition(Lower *l, int stage, int var, Phase phase)
 {
 	Value all = value_const(DT_BOOL, 0, 1);
-	int facts = l->facts.n;
+	int facts = l->facts;
 	for (int a = 0; a < l->nest->stages.at[stage].naxes; a++)
 		for (End end = ABOVE; end <= BELOW; end++)
 			if (decides(l, stage, a, end, var, phase))
 				all = value_and_nonnegative(
 				    l, all, slack_of_all(l, stage, a, end));
-	l->facts.n = facts;
+	l->facts = facts;
 	return all;
 }
 
@@ -90,11 +90,11 @@ static void walk_tiles(Lower *l, int stage, int pos, int var, Phase phase)
 	}
 	assert(whole.lanes == 1);
 	Branch b;
-	int facts = l->facts.n;
+	int facts = l->facts;
 	branch_begin(l, &b, whole.temp);
 	push_whole_facts(l, stage, var, phase);
 	walk(l, stage, pos, phase);
-	l->facts.n = facts;
+	l->facts = facts;
 	branch_else(l, &b);
 	bool scalar = style == TAIL_GUARD && !writes_registers(l, stage) &&
 	    l->sums.stage != stage && cuts_lanes(l, stage, pos, var, phase);
@@ -108,8 +108,8 @@ static void walk_tiles(Lower *l, int stage, int pos, int var, Phase phase)
 
 static void lower_placed(Lower *l, int var, bool after)
 {
-	for (int i = 0; i < l->hung[var].n; i++) {
-		int stage = l->hung[var].at[i];
+	for (int i = 0; i < l->part->hung[var].n; i++) {
+		int stage = l->part->hung[var].at[i];
 		const Stage *s = &l->nest->stages.at[stage];
 		if (s->after == after)
 			lower_stage(l, stage);
@@ -121,7 +121,7 @@ static void iteration(Lower *l, int stage, int pos, Phase phase)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	int var = s->loops[pos];
-	bool ahead = phase == PHASE_UPDATE && l->ahead[var];
+	bool ahead = phase == PHASE_UPDATE && l->part->ahead[var];
 	if (phase == PHASE_UPDATE)
 		prefetch_in(l, stage, pos);
 	if (ahead)
@@ -140,7 +140,7 @@ static void tested_iteration(
     Lower *l, int stage, int pos, Phase phase, bool clipped)
 {
 	const Stage *s = &l->nest->stages.at[stage];
-	int var = s->loops[pos], facts = l->facts.n;
+	int var = s->loops[pos], facts = l->facts;
 	Value some = value_const(DT_BOOL, 0, 1);
 	bool known;
 	for (int a = 0; a < s->naxes; a++)
@@ -158,7 +158,7 @@ static void tested_iteration(
 	if (value_is_bool(some, &known) || value_is_unknown(some)) {
 		if (value_is_unknown(some) || known)
 			iteration(l, stage, pos, phase);
-		l->facts.n = facts;
+		l->facts = facts;
 		return;
 	}
 	Branch b;
@@ -172,13 +172,13 @@ static void tested_iteration(
 				    l, slack_of_some(l, stage, a, end));
 	iteration(l, stage, pos, phase);
 	branch_end(l, &b);
-	l->facts.n = facts;
+	l->facts = facts;
 }
 
 static LoopKind kind_of(const Lower *l, int var)
 {
 	LoopKind kind = l->nest->vars.at[var].kind;
-	bool runs_once = kind == LOOP_PARALLEL && !l->threads;
+	bool runs_once = kind == LOOP_PARALLEL && !l->part->threads;
 	return kind == LOOP_UNROLL || kind == LOOP_VECTOR || runs_once
 	    ? LOOP_SERIAL
 	    : kind;
@@ -240,21 +240,21 @@ static void running_iteration(
 {
 	int var = l->nest->stages.at[stage].loops[pos];
 	int64_t own = loop_extent(l, var);
-	int facts = l->facts.n;
+	int facts = l->facts;
 	if (!loop_is_thread(l->nest->vars.at[var].kind) ||
 	    own == span->count) {
 		tested_iteration(l, stage, pos, phase, span->clipped);
 		return;
 	}
 	Branch b;
-	Index slack = index_add(
-	    l, index_const(own - 1), l->vars[var].value, -1);
+	Index slack =
+	    index_add(l, index_const(own - 1), l->part->vars[var].value, -1);
 	assert(own < span->count);
 	branch_begin(l, &b, value_scalar(l, value_nonnegative(l, slack)));
 	fact_push(l, slack);
 	tested_iteration(l, stage, pos, phase, span->clipped);
 	branch_end(l, &b);
-	l->facts.n = facts;
+	l->facts = facts;
 }
 
 /* Are there buffers that are filled ahead, in a loop in which that is so many
@@ -305,18 +305,19 @@ static void running_loop(
 	    .loop = span->count > 1,
 	    .skipped = span->limited || piece,
 	    .written = written};
-	int facts = l->facts.n;
+	int facts = l->facts;
 	scope_open(l, &frame, &node->body);
 	node->var = new_temp(l, DT_INDEX, 1, v->name);
 	node->comment = loop_comment(l, stage, var);
-	l->temps.at[node->var].range = (Interval){0, span->count - 1};
-	l->temps.at[node->var].thread = loop_is_thread(node->loop);
+	l->part->temps.at[node->var].range = (Interval){0, span->count - 1};
+	l->part->temps.at[node->var].thread = loop_is_thread(node->loop);
 	Index value = piece ? span->first
 	    : index_add(l, index_symbol(l, node->var), span->first, 1);
 	bind_var(l, var, (Binding){true, value});
 	if (span->steps) {
-		fact_push(l, index_add(l, index_const(span->end - 1),
-				 l->vars[var].value, -1));
+		fact_push(l,
+		    index_add(l, index_const(span->end - 1),
+			l->part->vars[var].value, -1));
 		if (span->steps->moved)
 			step_facts(l, stage, span->steps);
 		if (span->steps->wanted)
@@ -324,7 +325,7 @@ static void running_loop(
 		loop_cut_facts(l, stage, span->steps->cuts);
 	}
 	running_iteration(l, stage, pos, phase, span);
-	l->facts.n = facts;
+	l->facts = facts;
 	unbind(l, var);
 	scope_close(l);
 	if (ahead)
@@ -332,7 +333,7 @@ static void running_loop(
 	note_written(l, &written);
 	note_control(l);
 	if (node->body.n)
-		vec_push(l->arena, l->scope->body, node);
+		vec_push(l->arena, l->part->scope->body, node);
 }
 
 /* Is there enough inside of a loop to test whether it counts? */
@@ -363,11 +364,11 @@ static void step_iteration(Lower *l, int stage, int pos, Phase phase)
 		return;
 	}
 	Branch b;
-	int facts = l->facts.n;
+	int facts = l->facts;
 	branch_begin(l, &b, some.temp);
 	step_facts(l, stage, NULL);
 	tested_iteration(l, stage, pos, phase, false);
-	l->facts.n = facts;
+	l->facts = facts;
 	branch_end(l, &b);
 }
 
@@ -477,13 +478,13 @@ static void digit_loops(Lower *l, int stage, int pos, Index first,
 	scope_open(l, &frame, &node->body);
 	node->var = new_temp(
 	    l, DT_INDEX, 1, l->nest->vars.at[var].name);
-	l->temps.at[node->var].range = (Interval){0, node->extent - 1};
+	l->part->temps.at[node->var].range = (Interval){0, node->extent - 1};
 	first = index_add(l, first, index_symbol(l, node->var), digit);
 	digit_loops(l, stage, pos, first, digit, digits, at + 1);
 	scope_close(l);
 	note_written(l, &written);
 	note_control(l);
-	vec_push(l->arena, l->scope->body, node);
+	vec_push(l->arena, l->part->scope->body, node);
 }
 
 static bool packs_by_digits(Lower *l, int stage, int pos, Phase phase)
@@ -550,7 +551,7 @@ static void whole_or_not(Lower *l, int stage, int pos, Phase phase)
 	Value every = step_every(l, stage);
 	Branch b;
 	bool known;
-	int facts = l->facts.n;
+	int facts = l->facts;
 	if (value_is_bool(every, &known) || value_is_unknown(every)) {
 		counting_loop(l, stage, pos, phase);
 		return;
@@ -558,7 +559,7 @@ static void whole_or_not(Lower *l, int stage, int pos, Phase phase)
 	branch_begin(l, &b, every.temp);
 	step_every_facts(l, stage);
 	counting_loop(l, stage, pos, phase);
-	l->facts.n = facts;
+	l->facts = facts;
 	branch_else(l, &b);
 	counting_loop(l, stage, pos, phase);
 	branch_end(l, &b);
@@ -570,7 +571,7 @@ static void narrowed_loop(Lower *l, int stage, int pos, Phase phase)
 	const Stage *s = &l->nest->stages.at[stage];
 	Branch b;
 	bool known;
-	int facts = l->facts.n;
+	int facts = l->facts;
 	if (!l->nest->vars.at[s->loops[pos]].reduce ||
 	    !first_reduction(l, s, pos)) {
 		counting_loop(l, stage, pos, phase);
@@ -586,7 +587,7 @@ static void narrowed_loop(Lower *l, int stage, int pos, Phase phase)
 	branch_begin(l, &b, some.temp);
 	step_facts(l, stage, NULL);
 	whole_or_not(l, stage, pos, phase);
-	l->facts.n = facts;
+	l->facts = facts;
 	branch_end(l, &b);
 }
 
@@ -629,7 +630,7 @@ static int cuts_allowed(const Lower *l, int stage, int pos, Phase phase)
 		if (!loop_at_compile_time(l, s->loops[i]))
 			return 0;
 	IntVec below = {0};
-	if (l->sharing[stage].n > 1)
+	if (l->part->sharing[stage].n > 1)
 		return 0;
 	stages_below(l, stage, pos, &below);
 	return below.n ? loop_extent(l, s->loops[pos]) >= 4 : CUTS_MAX;
@@ -645,10 +646,10 @@ static bool parted_loop(Lower *l, int stage, int pos, Phase phase)
 	IntVec below = {0};
 	Index form;
 	Branch b;
-	int facts = l->facts.n;
+	int facts = l->facts;
 	if (phase != PHASE_UPDATE || s->reduce != REDUCE_NONE ||
 	    kind_of(l, s->loops[pos]) != LOOP_SERIAL ||
-	    l->sharing[stage].n > 1 || l->arms == ARMS_MAX)
+	    l->part->sharing[stage].n > 1 || l->arms == ARMS_MAX)
 		return false;
 	stages_below(l, stage, pos, &below);
 	if (below.n || !loop_decided(l, stage, &form))
@@ -657,11 +658,11 @@ static bool parted_loop(Lower *l, int stage, int pos, Phase phase)
 	branch_begin(l, &b, value_scalar(l, value_nonnegative(l, form)));
 	fact_push(l, form);
 	lower_loop(l, stage, pos, phase);
-	l->facts.n = facts;
+	l->facts = facts;
 	branch_else(l, &b);
 	fact_push(l, index_add(l, index_const(-1), form, -1));
 	lower_loop(l, stage, pos, phase);
-	l->facts.n = facts;
+	l->facts = facts;
 	branch_end(l, &b);
 	l->arms--;
 	return true;
@@ -693,7 +694,7 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 		l->lanes = outer;
 		l->across = false;
 	} else if (loop_at_compile_time(l, var)) {
-		for (int64_t i = 0; i < extent && !l->failed; i++)
+		for (int64_t i = 0; i < extent && !l->part->failed; i++)
 			one_iteration(l, stage, pos, phase, i);
 	} else if (loop_is_bound(kind)) {
 		LoopSpan span = {.first = index_const(0),
@@ -735,7 +736,7 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 static bool hangs_inside(const Lower *l, const Stage *s, int pos)
 {
 	for (int i = pos; i < s->nloops; i++)
-		if (l->hung[s->loops[i]].n)
+		if (l->part->hung[s->loops[i]].n)
 			return true;
 	return false;
 }
@@ -744,7 +745,7 @@ static bool hangs_inside(const Lower *l, const Stage *s, int pos)
 static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 {
 	const Stage *s = &l->nest->stages.at[stage];
-	const IntVec *sharing = &l->sharing[stage];
+	const IntVec *sharing = &l->part->sharing[stage];
 	BodySums sums = sums_inside(l, stage, pos);
 	bool threads = nest_reduces_across(l->nest, stage);
 	bool across = sums.across || threads;
@@ -807,7 +808,7 @@ static void reduce_across(Lower *l, int stage, int pos)
 static void walk(Lower *l, int stage, int pos, Phase phase)
 {
 	const Stage *s = &l->nest->stages.at[stage];
-	if (l->failed)
+	if (l->part->failed)
 		return;
 	if (phase == PHASE_UPDATE && l->sums.stage < 0 &&
 	    nest_reduces_across(l->nest, stage)) {
@@ -839,7 +840,7 @@ static void walk(Lower *l, int stage, int pos, Phase phase)
 static void stage_if_used(Lower *l, int stage)
 {
 	Value some = live_some(l, stage);
-	int facts = l->facts.n;
+	int facts = l->facts;
 	bool known;
 	Branch b;
 	if (live_never(l, stage))
@@ -851,7 +852,7 @@ static void stage_if_used(Lower *l, int stage)
 	branch_begin(l, &b, some.temp);
 	live_facts(l, stage, NULL);
 	walk_tiles(l, stage, 0, -1, PHASE_UPDATE);
-	l->facts.n = facts;
+	l->facts = facts;
 	branch_end(l, &b);
 }
 

@@ -168,7 +168,7 @@ static void declare_pieces(Lower *l, const PieceVec *pieces, int64_t from,
 		int64_t n = tape_value(l->nest->tape, b->elements);
 		int d = declare_buffer(l, b->name, b->type, n,
 		    LOWBUF_WORKSPACE, 0, from + p->offset, WORKSPACE_ALIGN);
-		l->low_buffer[p->buffer] = d;
+		l->part->low_buffer[p->buffer] = d;
 		l->f->buffers.at[d].written = written[p->buffer];
 		l->f->buffers.at[d].thread_bytes = thread_bytes;
 	}
@@ -183,7 +183,7 @@ static void declare_on_chip(
 	int d = declare_buffer(l, b->name, b->type,
 	    tape_value(l->nest->tape, b->elements), kind, 0, 0,
 	    align > WORKSPACE_ALIGN ? align : WORKSPACE_ALIGN);
-	l->low_buffer[buffer] = d;
+	l->part->low_buffer[buffer] = d;
 	l->f->buffers.at[d].written = written[buffer];
 }
 
@@ -205,7 +205,7 @@ int64_t place_workspace(Lower *l, const bool *used, const bool *written)
 	find_lives(&lives);
 	for (int i = 0; i < nest->buffers.n; i++) {
 		const NestBuffer *b = &nest->buffers.at[i];
-		if (!used[i] || l->low_buffer[i] >= 0 ||
+		if (!used[i] || l->part->low_buffer[i] >= 0 ||
 		    b->scope == SCOPE_REG)
 			continue;
 		if (b->scope == SCOPE_SHARED ||
