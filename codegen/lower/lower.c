@@ -101,7 +101,6 @@ static void reset(Lower *l)
 	l->part->free_ranges.n = 0;
 	l->lanes = 1;
 	l->stage = -1;
-	l->sums.stage = -1;
 	l->part->operations = 0;
 	l->part->folded = false;
 	l->part->streamed = NULL;
@@ -154,7 +153,7 @@ static bool is_at_rest(const Lower *l, const Frame *frame)
 {
 	return l->part->scope == frame && l->lanes == 1 && !l->across &&
 	    !l->mask.lanes && !l->store_mask.lanes && !l->clamp &&
-	    !l->elementwise && !l->silent && l->sums.stage < 0 && !l->facts;
+	    !l->elementwise && !l->silent && !l->sums && !l->facts;
 }
 
 static void lower_part(const Link *link, int part)

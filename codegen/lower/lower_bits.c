@@ -54,15 +54,15 @@ static const Expr *bit_in_order(
 bool bits_are_lanes(Lower *l, int stage, int var)
 {
 	const Stage *s = &l->nest->stages.at[stage];
-	int lanes = (int)loop_extent(l, var), outer = l->stage;
+	int lanes = (int)loop_extent(l, var);
 	int64_t first;
 	if (s->reduce != REDUCE_SUM)
 		return false;
-	l->stage = stage;
+	Lower in = *l;
+	in.stage = stage;
 	bind_var(l, var, (Binding){true, index_symbol(l, SYMBOL_LANE)});
-	bool good = bit_in_order(l, s->body, lanes, &first);
+	bool good = bit_in_order(&in, s->body, lanes, &first);
 	unbind(l, var);
-	l->stage = outer;
 	return good;
 }
 

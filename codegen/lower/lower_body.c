@@ -25,20 +25,19 @@ static Value inside_block(Lower *l, int stage)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	Value inside = value_const(DT_BOOL, 0, 1);
-	int facts = l->facts;
+	Lower in = *l;
 	for (int a = 0; a < s->naxes; a++)
 		for (End end = ABOVE; end <= BELOW; end++) {
 			if (end == ABOVE ? !s->axes[a].above
 					 : !s->axes[a].below)
 				continue;
-			Index x = index_of_axis(l, stage, a);
+			Index x = index_of_axis(&in, stage, a);
 			Index slack = end == BELOW
 			    ? x
-			    : index_add(
-				  l, index_const(s->axes[a].extent - 1), x, -1);
-			inside = value_and_nonnegative(l, inside, slack);
+			    : index_add(&in, index_const(s->axes[a].extent - 1),
+				  x, -1);
+			inside = value_and_nonnegative(&in, inside, slack);
 		}
-	l->facts = facts;
 	return inside;
 }
 
@@ -53,10 +52,9 @@ static Value filled_value(Lower *l, int stage)
 	DType type = l->nest->buffers.at[s->buffer].type;
 	Value fill = eval(l, s->fill);
 	if (inside.lanes > 1) {
-		Value outer = l->mask;
-		l->mask = inside;
-		Value v = body_value(l, s);
-		l->mask = outer;
+		Lower in = *l;
+		in.mask = inside;
+		Value v = body_value(&in, s);
 		int temp = emit_op(l, LOW_SELECT, type, l->lanes, inside.temp,
 		    value_as(l, v, l->lanes), value_as(l, fill, l->lanes),
 		    "filled");
@@ -79,7 +77,7 @@ static Value filled_value(Lower *l, int stage)
 static int64_t unrolled_number(const Lower *l, const Stage *s, bool reduce)
 {
 	int64_t number = 0;
-	for (int i = l->sums.pos; i < s->nloops; i++) {
+	for (int i = l->sums->pos; i < s->nloops; i++) {
 		int var = s->loops[i];
 		int64_t value;
 		if (l->nest->vars.at[var].reduce == reduce &&
@@ -94,25 +92,25 @@ static int64_t unrolled_number(const Lower *l, const Stage *s, bool reduce)
 /* The first result of the stage whose body we are in. */
 static int64_t first_result(const Lower *l)
 {
-	const IntVec *sharing = &l->part->sharing[l->sums.stage];
+	const IntVec *sharing = &l->part->sharing[l->sums->stage];
 	int i = 0;
 	while (sharing->at[i] != l->stage)
 		i++;
 	assert(i < sharing->n);
-	return (int64_t)i * l->sums.results;
+	return (int64_t)i * l->sums->results;
 }
 
 /* Of the reduction that we are in; -1: its results are in memory. */
 static int accumulator(const Lower *l, const Stage *s)
 {
 	int64_t number, copy = 0;
-	if (l->sums.stage < 0)
+	if (!l->sums)
 		return -1;
 	number = first_result(l) + unrolled_number(l, s, false);
-	if (l->sums.copies > 1)
+	if (l->sums->copies > 1)
 		copy = unrolled_number(l, s, true);
-	assert(copy < l->sums.copies);
-	return l->sums.temps[number * l->sums.copies + copy];
+	assert(copy < l->sums->copies);
+	return l->sums->temps[number * l->sums->copies + copy];
 }
 
 /* The lanes of a step that counts none of them are the identity. */
@@ -187,57 +185,46 @@ static void update(Lower *l, int stage, Index address)
 	if (decided || condition.lanes > 1)
 		return;
 	Branch b;
-	int facts = l->facts;
+	Lower in = *l;
 	branch_begin(l, &b, condition.temp);
-	push_facts(l, own, true);
-	step(l, s, address, step_element(l, stage));
-	l->facts = facts;
+	push_facts(&in, own, true);
+	step(&in, s, address, step_element(l, stage));
 	branch_end(l, &b);
 }
 
 /* Where the stage writes: its own region, so never clamped. */
 static Index write_address(Lower *l, const Stage *s)
 {
-	const bool *clamp = l->clamp;
-	l->clamp = NULL;
-	Index address = buffer_address(l, s->buffer, s->write, s->nwrite);
-	l->clamp = clamp;
-	return address;
+	Lower in = *l;
+	in.clamp = NULL;
+	return buffer_address(&in, s->buffer, s->write, s->nwrite);
 }
 
 /* Of one element, when the loops have ended. */
 static Value result(Lower *l, const Stage *s, DType type, Index address)
 {
-	if (!l->sums.across)
+	if (!l->sums->across)
 		return value_temp(type, l->lanes, accumulator(l, s));
 	Value all =
-	    l->sums.totals[first_result(l) + unrolled_number(l, s, false)];
-	return l->sums.fresh ? all
-			     : eval_combined(l, s->reduce,
-				   memory_load(l, s->buffer, address), all, -1);
+	    l->sums->totals[first_result(l) + unrolled_number(l, s, false)];
+	return l->sums->fresh
+	    ? all
+	    : eval_combined(
+		  l, s->reduce, memory_load(l, s->buffer, address), all, -1);
 }
 
-/* The tensorized loop as one operation; false: it has to be repeated. */
-bool body_tensor_step(Lower *l, int stage)
+static bool dot_step(Lower *l)
 {
-	const Stage *s = &l->nest->stages.at[stage];
+	const Stage *s = &l->nest->stages.at[l->stage];
 	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
 	DType type = l->nest->buffers.at[s->buffer].type;
-	int a, b, into, outer = l->stage;
-	if (intrinsic_at(s->intrinsic)->warps > 1)
-		return group_step(l, stage);
-	if (intrinsic_at(s->intrinsic)->warps)
-		return fragment_step(l, stage);
-	l->stage = stage;
-	into = accumulator(l, s);
+	int a, b, into = accumulator(l, s);
 	/* lanes that are steps are added up behind the loops, or here */
 	bool later =
 	    !l->across || (into >= 0 && l->f->temps.at[into].lanes == l->lanes);
 	if (!later ||
-	    !dot_operands(l, stage, !l->across && (reg || into >= 0), &a, &b)) {
-		l->stage = outer;
+	    !dot_operands(l, !l->across && (reg || into >= 0), &a, &b))
 		return false;
-	}
 	Index address = write_address(l, s);
 	if (into < 0 && reg)
 		into = register_temp(l, s->buffer, address);
@@ -251,8 +238,17 @@ bool body_tensor_step(Lower *l, int stage)
 		    value_temp(type, l->lanes,
 			emit_op(l, LOW_DOT, type, l->lanes, a, b, sum, "dot")));
 	}
-	l->stage = outer;
 	return true;
+}
+
+bool body_tensor_step(Lower *l, int stage)
+{
+	int warps = intrinsic_at(l->nest->stages.at[stage].intrinsic)->warps;
+	Lower in = *l;
+	in.stage = stage;
+	return warps > 1 ? group_step(&in)
+	    : warps	 ? fragment_step(&in)
+			 : dot_step(&in);
 }
 
 /* By an asynchronous copy, but for what is filled; false: as always. */
@@ -319,19 +315,15 @@ static void element(Lower *l, int stage, Phase phase)
 
 static void one_body(Lower *l, int stage, Phase phase)
 {
-	int outer_stage = l->stage;
-	Value outer = l->mask, outer_store = l->store_mask, none = {0};
+	Lower in = *l;
 	bool known;
-	l->stage = stage;
-	Value mask = tail_mask(l, stage, phase);
-	if (!value_is_bool(mask, &known) || known) {
-		l->mask = mask.lanes > 1 ? mask : none;
-		l->store_mask = l->mask;
-		element(l, stage, phase);
-	}
-	l->mask = outer;
-	l->store_mask = outer_store;
-	l->stage = outer_stage;
+	in.stage = stage;
+	Value mask = tail_mask(&in, stage, phase);
+	if (value_is_bool(mask, &known) && !known)
+		return;
+	in.mask = mask.lanes > 1 ? mask : (Value){0};
+	in.store_mask = in.mask;
+	element(&in, stage, phase);
 }
 
 void lower_body(Lower *l, int stage, Phase phase)

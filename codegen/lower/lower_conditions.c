@@ -66,6 +66,15 @@ static Expr *as_one(Lower *l, const ExprVec *parts, int first)
 	return all;
 }
 
+Lower condition_asked(const Lower *l, int stage)
+{
+	Lower in = *l;
+	in.stage = stage;
+	in.clamp = NULL;
+	in.silent = true;
+	return in;
+}
+
 static StepConditions *conditions_of(Lower *l, int stage)
 {
 	const Stage *s = &l->nest->stages.at[stage];

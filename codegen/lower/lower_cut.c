@@ -89,16 +89,10 @@ static bool add_forms(Expr *e, void *context)
 static Forms body_forms(
     Lower *l, int stage, bool (*add)(Expr *e, void *context))
 {
-	Forms c = {.l = l};
-	const bool *clamp = l->clamp;
-	int outer = l->stage;
-	l->clamp = NULL;
-	l->stage = stage;
-	l->silent++;
+	Lower asked = condition_asked(l, stage);
+	Forms c = {.l = &asked};
 	expr_walk(l->nest->stages.at[stage].body, add, &c);
-	l->silent--;
-	l->stage = outer;
-	l->clamp = clamp;
+	c.l = l;
 	return c;
 }
 

@@ -105,17 +105,17 @@ static int operand(Lower *l, const Expr *read, DType type, int terms, Index at)
 	return emit_pure(l, &key, "four");
 }
 
-bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b)
+bool dot_operands(Lower *l, bool masked, int *a, int *b)
 {
+	int stage = l->stage;
 	const Stage *s = &l->nest->stages.at[stage];
-	int var = s->tensor_loop, outer = l->stage;
+	int var = s->tensor_loop;
 	const Expr *x, *y;
 	Index at_x = {0}, at_y = {0};
 	bool some, constant, all, good;
 	const Intrinsic *in = intrinsic_at(s->intrinsic);
 	assert(loop_extent(l, var) == in->terms);
 	intrinsic_reads(in, s->body, &x, &y);
-	l->stage = stage;
 	good = l->lanes * in->terms <= MOST_LANES &&
 	    l->nest->buffers.at[s->buffer].type == in->sum &&
 	    all_counts(l, stage, var);
@@ -135,6 +135,5 @@ bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b)
 		*a = operand(l, x, in->a, in->terms, at_x);
 		*b = operand(l, y, in->b, in->terms, at_y);
 	}
-	l->stage = outer;
 	return good;
 }

@@ -386,28 +386,23 @@ static bool arm_is_dear(const Expr *e)
 static Value eval_arm(Lower *l, const Expr *condition, bool holds, Value mask,
     const Expr *arm)
 {
-	int facts = l->facts;
-	Value outer = l->mask;
+	Lower in = *l;
 	/* What differs by lane is no fact: lanes that are off go on. */
 	if (mask.lanes > 1)
-		l->mask = l->mask.lanes ? value_and(l, outer, mask) : mask;
+		in.mask = value_counted(l, mask);
 	else
-		push_facts(l, condition, holds);
-	Value v = eval(l, arm);
-	l->mask = outer;
-	l->facts = facts;
-	return v;
+		push_facts(&in, condition, holds);
+	return eval(&in, arm);
 }
 
 static void assign_arm(
     Lower *l, int dst, const Expr *condition, bool holds, const Expr *arm)
 {
-	int facts = l->facts;
-	push_facts(l, condition, holds);
-	Value v = eval(l, arm);
-	emit_into(l, dst, LOW_COPY,
-	    value_as(l, v, l->f->temps.at[dst].lanes), -1, -1);
-	l->facts = facts;
+	Lower in = *l;
+	push_facts(&in, condition, holds);
+	Value v = eval(&in, arm);
+	emit_into(l, dst, LOW_COPY, value_as(l, v, l->f->temps.at[dst].lanes),
+	    -1, -1);
 }
 
 /* An arm that costs nothing is assigned before, the other in the branch. */
@@ -441,11 +436,9 @@ static Value eval_if_expr(Lower *l, const Expr *e)
 	bool known;
 	Value condition = eval(l, e->arg[0]);
 	if (value_is_bool(condition, &known)) {
-		int facts = l->facts;
-		push_facts(l, e->arg[0], known);
-		Value v = eval(l, e->arg[known ? 1 : 2]);
-		l->facts = facts;
-		return v;
+		Lower in = *l;
+		push_facts(&in, e->arg[0], known);
+		return eval(&in, e->arg[known ? 1 : 2]);
 	}
 	if (condition.lanes == 1 &&
 	    (arm_is_dear(e->arg[1]) || arm_is_dear(e->arg[2])))
@@ -485,22 +478,18 @@ static Value eval_logic(Lower *l, const Expr *e)
 	VEC(const Expr *) operands = {0};
 	for (; e->op == op; e = e->arg[0])
 		vec_push(l->arena, &operands, e->arg[1]);
-	int facts = l->facts;
-	Value outer = l->mask, a = eval(l, e);
+	Lower in = *l;
+	Value a = eval(l, e);
 	while (operands.n && !(value_is_bool(a, &known) && known != both)) {
 		const Expr *operand = operands.at[--operands.n];
 		if (a.lanes == 1)
-			push_facts(l, e, both);
-		if (a.lanes > 1) {
-			Value mask = both ? a : value_not(l, a);
-			l->mask =
-			    outer.lanes ? value_and(l, outer, mask) : mask;
-		}
-		a = eval_next(l, both, a, operand);
-		l->mask = outer;
+			push_facts(&in, e, both);
+		in.mask = l->mask;
+		if (a.lanes > 1)
+			in.mask = value_counted(l, both ? a : value_not(l, a));
+		a = eval_next(&in, both, a, operand);
 		e = operand;
 	}
-	l->facts = facts;
 	return a;
 }
 
@@ -508,13 +497,12 @@ static Value eval_logic(Lower *l, const Expr *e)
 
 static Value eval_read(Lower *l, const Expr *e)
 {
-	const bool *clamp = l->clamp;
+	Lower in = *l;
 	/* what threads share out is there, rows too many as well */
 	if (l->machine->gpu &&
 	    l->nest->buffers.at[e->id].scope == SCOPE_REG)
-		l->clamp = NULL;
-	Index address = buffer_address(l, e->id, e->arg, e->narg);
-	l->clamp = clamp;
+		in.clamp = NULL;
+	Index address = buffer_address(&in, e->id, e->arg, e->narg);
 	return memory_load(l, e->id, address);
 }
 

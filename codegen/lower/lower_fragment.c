@@ -105,7 +105,7 @@ bool fragment_counts(Lower *l, int stage)
 				l, slack_of_all(l, stage, a, end)))
 				return false;
 	return is_uniform(l) && l->mask.lanes <= 1 && l->lanes == 1 &&
-	    l->sums.stage < 0 && !step_condition(l, stage);
+	    !l->sums && !step_condition(l, stage);
 }
 
 /* --- addresses ------------------------------------------------------------------ */
@@ -560,8 +560,9 @@ static void add_product(const Unit *u, int a, int b)
 	}
 }
 
-bool fragment_step(Lower *l, int stage)
+bool fragment_step(Lower *l)
 {
+	int stage = l->stage;
 	const Stage *s = &l->nest->stages.at[stage];
 	Unit u = {.l = l,
 	    .in = intrinsic_at(s->intrinsic),
@@ -569,11 +570,9 @@ bool fragment_step(Lower *l, int stage)
 	FragmentOperand a, b;
 	const Expr *x = fragment_read(s->body, 0);
 	const Expr *y = fragment_read(s->body, 1);
-	int outer = l->stage;
 	bool done = false;
 	assert(fragment_sums(u.in, s->body) && u.in->rows == 2 * GROUPS &&
 	    u.in->columns == GROUPS && u.in->terms <= 64);
-	l->stage = stage;
 	if (l->machine->capability >= u.in->capability &&
 	    l->nest->buffers.at[s->buffer].scope == SCOPE_REG &&
 	    l->nest->buffers.at[s->buffer].type == u.in->sum &&
@@ -585,6 +584,5 @@ bool fragment_step(Lower *l, int stage)
 			add_product(&u, loaded(&u, &a), loaded(&u, &b));
 		done = right;
 	}
-	l->stage = outer;
 	return done;
 }

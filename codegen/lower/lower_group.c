@@ -247,18 +247,17 @@ static void add_product(const Group *u, const Matrix *a, const Matrix *b)
 		emit_into(l, sums[v], LOW_EXTRACT, d, -1, -1)->i = v;
 }
 
-bool group_step(Lower *l, int stage)
+bool group_step(Lower *l)
 {
+	int stage = l->stage;
 	const Stage *s = &l->nest->stages.at[stage];
 	Group u = {.l = l,
 	    .in = intrinsic_at(s->intrinsic),
 	    .stage = stage};
 	const Expr *x = s->body->arg[0]->arg[0], *y = s->body->arg[1]->arg[0];
-	int outer = l->stage;
 	Matrix a, b;
 	bool done = false;
 	assert(fragment_sums(u.in, s->body));
-	l->stage = stage;
 	if (l->machine->warpgroups &&
 	    l->nest->buffers.at[s->buffer].scope == SCOPE_REG &&
 	    l->nest->buffers.at[s->buffer].type == u.in->sum &&
@@ -271,6 +270,5 @@ bool group_step(Lower *l, int stage)
 		if (done)
 			add_product(&u, &a, &b);
 	}
-	l->stage = outer;
 	return done;
 }

@@ -35,14 +35,13 @@ static Index index_of_part(Lower *l, int var)
 {
 	const Var *v = &l->nest->vars.at[var];
 	const Var *loop = &l->nest->vars.at[v->fused];
-	int silent = l->silent;
 	Index x = index_of_var(l, v->fused);
-	l->silent = 0;
+	Lower in = *l;
+	in.silent = false;
 	if (loop->parts[loop->nparts - 1] != var)
-		x = index_floordiv(l, x, tape_value(l->nest->tape, v->div));
+		x = index_floordiv(&in, x, tape_value(l->nest->tape, v->div));
 	if (loop->parts[0] != var)
-		x = index_mod(l, x, tape_value(l->nest->tape, v->extent));
-	l->silent = silent;
+		x = index_mod(&in, x, tape_value(l->nest->tape, v->extent));
 	return x;
 }
 
@@ -200,12 +199,12 @@ static Index index_of_temp(Lower *l, int temp, int lanes, Interval range)
 static Interval assign_arm(
     Lower *l, int dst, const Expr *condition, bool holds, const Expr *arm)
 {
-	int facts = l->facts, lanes = l->f->temps.at[dst].lanes;
-	push_facts(l, condition, holds);
-	Index x = index_of(l, arm);
-	Interval r = range_of(l, x);
-	emit_into(l, dst, LOW_COPY, index_temp(l, x, lanes), -1, -1);
-	l->facts = facts;
+	int lanes = l->f->temps.at[dst].lanes;
+	Lower in = *l;
+	push_facts(&in, condition, holds);
+	Index x = index_of(&in, arm);
+	Interval r = range_of(&in, x);
+	emit_into(&in, dst, LOW_COPY, index_temp(&in, x, lanes), -1, -1);
 	return r;
 }
 
@@ -230,18 +229,13 @@ static Index index_branch(Lower *l, Value condition, const Expr *e)
  * read. */
 static Index index_arm(Lower *l, Value condition, const Expr *e, bool holds)
 {
-	int facts = l->facts;
-	Value outer = l->mask;
-	if (condition.lanes > 1) {
-		Value mask = holds ? condition : value_not(l, condition);
-		l->mask = outer.lanes ? value_and(l, outer, mask) : mask;
-	} else {
-		push_facts(l, e->arg[0], holds);
-	}
-	Index x = index_of(l, e->arg[holds ? 1 : 2]);
-	l->mask = outer;
-	l->facts = facts;
-	return x;
+	Lower in = *l;
+	if (condition.lanes > 1)
+		in.mask = value_counted(
+		    l, holds ? condition : value_not(l, condition));
+	else
+		push_facts(&in, e->arg[0], holds);
+	return index_of(&in, e->arg[holds ? 1 : 2]);
 }
 
 static Index index_if(Lower *l, const Expr *e)

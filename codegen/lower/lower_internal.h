@@ -159,7 +159,7 @@ typedef enum { PHASE_UPDATE, PHASE_INIT, PHASE_LOAD, PHASE_STORE } Phase;
 
 /* Results of a reduction that are kept in temporaries over its loops. */
 typedef struct {
-	int stage;   /* -1: none */
+	int stage;   /* that leads those which share the loops */
 	int pos;     /* of the loop outside of which they are kept */
 	bool clamps; /* rows outside of the block are summed too */
 	bool fresh;  /* what there was is not among them */
@@ -307,15 +307,15 @@ typedef struct {
 	int facts;  /* so many of the part's are in force */
 	int lanes;  /* of the vector loop that we are in; 1: none */
 	bool across;	 /* these lanes are steps of a reduction */
-	int elementwise; /* >0: vector loops run element by element */
-	int silent; /* >0: conditions emit nothing, and stay open */
+	bool elementwise; /* vector loops run element by element */
+	bool silent;	  /* conditions emit nothing, and stay open */
 	int arms; /* of loops that we are in, of which there is one for each arm */
 	int stage; /* whose body or start is evaluated */
 	Filling filling;
 	Value mask;	   /* lanes that count; lanes 0: all */
 	Value store_mask;  /* lanes that may be stored; lanes 0: all */
 	const bool *clamp; /* axes of the stage to be clamped; NULL: none */
-	Accumulators sums;
+	const Accumulators *sums; /* NULL: results are in memory */
 } Lower;
 
 /* Sets the error once; what is emitted afterwards does not matter. */
@@ -465,6 +465,8 @@ Value value_not(Lower *l, Value a);
 Value value_nonnegative(Lower *l, Index x); /* x >= 0, decided or computed */
 /* `all`, and x >= 0, where `all` says so of facts in force; a fact from here on */
 Value value_and_nonnegative(Lower *l, Value all, Index x);
+/* Of the lanes that count those of a mask. */
+Value value_counted(Lower *l, Value mask);
 bool value_is_bool(Value v, bool *value);
 bool value_is_unknown(Value v);
 Value value_bool(bool value);
@@ -502,19 +504,19 @@ void across_threads(Lower *l, int stage, Value *v, int n);
 bool bits_are_lanes(Lower *l, int stage, int var);
 bool bits_step(Lower *l, const Expr *element, Value *word);
 
-/* lower_dot.c: the operands of a DOT4 that is the tensorized loop of the stage,
- * at the loop around it; `masked`: also where lanes do not count.  False where
- * it has to be repeated. */
-bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b);
+/* lower_dot.c: the operands of a DOT4 that is the tensorized loop of the stage
+ * that we are in, at the loop around it; `masked`: also where lanes do not count.
+ * False where it has to be repeated. */
+bool dot_operands(Lower *l, bool masked, int *a, int *b);
 
-/* lower_fragment.c: the tensorized loops as one MMA of the warp; false: they have
- * to be repeated. */
-bool fragment_step(Lower *l, int stage);
+/* lower_fragment.c: the tensorized loops of the stage that we are in as one MMA of
+ * the warp; false: they have to be repeated. */
+bool fragment_step(Lower *l);
 /* Do all steps of the stage count here, for all threads of the block? */
 bool fragment_counts(Lower *l, int stage);
 
 /* lower_group.c: the same of a warpgroup's */
-bool group_step(Lower *l, int stage);
+bool group_step(Lower *l);
 
 /* lower_math.c: are functions written out for so many lanes, rather than libm's?
  * One of a vector, to 2 ulp; -1: none here.  `softmax`: of x
@@ -575,6 +577,9 @@ bool tail_clamps(const Lower *l, int stage);
 const bool *tail_clamped_axes(Lower *l, int stage);
 
 /* lower_conditions.c */
+/* Where conditions of a stage are asked for: no code comes of them.  Rows outside
+ * of the block are nobody's: nothing is clamped. */
+Lower condition_asked(const Lower *l, int stage);
 /* An expression's parts, each with the variables that it hangs on. */
 void condition_add(Lower *l, int stage, Expr *e, ConditionVec *all);
 /* The own condition of a reduction's body; NULL: none. */
@@ -676,6 +681,8 @@ bool body_tensor_step(Lower *l, int stage);
 Value body_identity(Lower *l, const Stage *s);
 
 /* lower_sums.c */
+/* Are we in a reduction of the stage whose results are kept in temporaries? */
+bool sums_are_of(const Lower *l, int stage);
 /* Can the results be temporaries from here to the end of the reduction's loops, and
  * is there a loop for which that is worth while? */
 bool sums_here(const Lower *l, int stage, int pos);

@@ -47,22 +47,13 @@ static bool same(const IndexVec *a, const IndexVec *b)
 	return all;
 }
 
-/* No code comes of them.  Rows outside of the block are nobody's: nothing is
- * clamped. */
 static void ask_forms(Lower *l, int stage, Condition *c)
 {
-	const bool *clamp = l->clamp;
-	int outer = l->stage;
+	Lower in = condition_asked(l, stage);
 	Asked asked = ask_begin(l);
 	c->forms = (IndexVec){0};
 	c->never_term.known = false;
-	l->clamp = NULL;
-	l->stage = stage;
-	l->silent++;
-	condition_forms(l, c->expr, true, &c->forms);
-	l->silent--;
-	l->stage = outer;
-	l->clamp = clamp;
+	condition_forms(&in, c->expr, true, &c->forms);
 	c->term = ask_end(l, asked, c->forms.at, c->forms.n);
 	for (int i = 0; i < c->vars.n; i++)
 		c->moved[i] = l->part->moved[c->vars.at[i]];
@@ -132,10 +123,10 @@ static Index least(Lower *l, Index form)
 Value forms_some(Lower *l, const IndexVec *forms)
 {
 	Value some = value_const(DT_BOOL, 0, 1);
-	int facts = l->facts;
+	Lower in = *l;
 	for (int i = 0; i < forms->n; i++)
-		some = value_and_nonnegative(l, some, most(l, forms->at[i]));
-	l->facts = facts;
+		some =
+		    value_and_nonnegative(&in, some, most(&in, forms->at[i]));
 	return some;
 }
 
@@ -246,12 +237,11 @@ Value step_every(Lower *l, int stage)
 {
 	IndexVec forms = forms_of(l, stage, true);
 	Value every = value_const(DT_BOOL, 0, 1);
-	int facts = l->facts;
+	Lower in = *l;
 	for (int i = 0; i < forms.n; i++)
 		if (is_repeated_form(l, forms.at[i], -1))
 			every = value_and_nonnegative(
-			    l, every, least(l, forms.at[i]));
-	l->facts = facts;
+			    &in, every, least(&in, forms.at[i]));
 	return every;
 }
 

@@ -92,10 +92,11 @@ static Index address_ahead(Lower *l, int stage, const Prefetch *p,
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	const Expr *read = read_of(l, stage, p);
-	int most = s->nloops + nzero + 1, outer = l->stage;
+	int most = s->nloops + nzero + 1;
+	Lower in = *l;
 	Changed changed = {0, NEW_N(l->arena, int, most),
 	    NEW_N(l->arena, Binding, most)};
-	l->stage = stage;
+	in.stage = stage;
 	for (int i = 0; i < nzero; i++)
 		change(l, &changed, zero[i], index_const(0));
 	for (int i = 0; i < s->nloops; i++)
@@ -104,10 +105,8 @@ static Index address_ahead(Lower *l, int stage, const Prefetch *p,
 	change(l, &changed, p->var,
 	    index_add(
 		l, l->part->vars[p->var].value, index_const(distance), 1));
-	Index address =
-	    buffer_address(l, p->access, read->arg, read->narg);
+	Index address = buffer_address(&in, p->access, read->arg, read->narg);
 	change_back(l, &changed);
-	l->stage = outer;
 	return address;
 }
 

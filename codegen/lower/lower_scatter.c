@@ -38,9 +38,7 @@ static void one_iteration(const Step *t)
 	int loop = l->nest->stages.at[t->stage].loops[t->pos];
 	bind_var(l, loop, (Binding){true, index_of(l, t->x.value)});
 	int settled = step_settle(l, t->stage, t->x.number + 1);
-	int outer = l->stage;
 	t->inside(l, t->stage, t->pos, PHASE_UPDATE);
-	l->stage = outer;
 	step_settle(l, t->stage, settled);
 	unbind(l, loop);
 }
@@ -49,8 +47,8 @@ static void one_iteration(const Step *t)
 static void if_holds(
     const Step *t, const Expr *e, Value holds, void (*then)(const Step *))
 {
-	Lower *l = t->l;
-	int facts = l->facts;
+	Lower *l = t->l, in = *l;
+	Step inner = *t;
 	bool known;
 	Branch b;
 	if (value_is_bool(holds, &known)) {
@@ -59,9 +57,9 @@ static void if_holds(
 		return;
 	}
 	branch_begin(l, &b, value_scalar(l, holds));
-	push_facts(l, e, true);
-	then(t);
-	l->facts = facts;
+	push_facts(&in, e, true);
+	inner.l = &in;
+	then(&inner);
 	branch_end(l, &b);
 }
 
@@ -77,19 +75,18 @@ static void if_inside(const Step *t)
 bool scatter_loop(
     Lower *l, int stage, int pos, Phase phase, ScatterInside *inside)
 {
-	Step t = {.l = l, .stage = stage, .pos = pos, .inside = inside};
-	int outer = l->stage;
+	Lower in = *l;
+	Step t = {.l = &in, .stage = stage, .pos = pos, .inside = inside};
 	if (phase != PHASE_UPDATE ||
 	    !nest_scatters(l->nest, l->arena, stage,
 		l->nest->stages.at[stage].loops[pos],
 		&step_conditions(l, stage)->parts, &t.x))
 		return false;
-	l->stage = stage;
+	in.stage = stage;
 	const Expr *before = asked_before(l, stage, &t.x);
 	if (before)
-		if_holds(&t, before, eval(l, before), if_inside);
+		if_holds(&t, before, eval(&in, before), if_inside);
 	else
 		if_inside(&t);
-	l->stage = outer;
 	return true;
 }

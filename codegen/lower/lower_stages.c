@@ -97,10 +97,9 @@ static bool is_kept(const Lower *l, int stage)
 
 static void fill(Lower *l, int stage, Filling how)
 {
-	Filling outer = l->filling;
-	l->filling = how;
-	lower_stage_alone(l, stage);
-	l->filling = outer;
+	Lower in = *l;
+	in.filling = how;
+	lower_stage_alone(&in, stage);
 }
 
 /* The least number of slots that are filled asynchronously; 0: none. */
@@ -161,7 +160,7 @@ static void fill_all(Lower *l, int var, int64_t slots, bool late)
 /* For the iteration that is so many ahead, if there is one. */
 static void fill_ahead(Lower *l, int var, int64_t slots, bool late)
 {
-	int facts = l->facts;
+	Lower in = *l;
 	Index k =
 	    index_add(l, l->part->vars[var].value, index_const(slots - 1), 1);
 	Index slack = index_add(l, index_const(l->part->ahead[var] - 1), k, -1);
@@ -169,12 +168,11 @@ static void fill_ahead(Lower *l, int var, int64_t slots, bool late)
 	if (index_negative(l, slack))
 		return;
 	branch_begin(l, &b, value_scalar(l, value_nonnegative(l, slack)));
-	fact_push(l, slack);
+	fact_push(&in, slack);
 	Binding was = bind_var(l, var, (Binding){true, k});
-	fill_all(l, var, slots, late);
+	fill_all(&in, var, slots, late);
 	bind_var(l, var, was);
 	branch_end(l, &b);
-	l->facts = facts;
 }
 
 static bool some_ahead(const Lower *l, int var, int64_t slots, bool kept)

@@ -7,6 +7,11 @@
  */
 #include "codegen/lower/lower_internal.h"
 
+bool sums_are_of(const Lower *l, int stage)
+{
+	return l->sums && l->sums->stage == stage;
+}
+
 /* Of the loops from `pos` on; each thread has its own of what they share out. */
 BodySums sums_inside(const Lower *l, int stage, int pos)
 {
@@ -49,7 +54,7 @@ bool sums_here(const Lower *l, int stage, int pos)
 	const Stage *s = &l->nest->stages.at[stage];
 	const IntVec *sharing = &l->part->sharing[stage];
 	bool across = nest_reduces_across(l->nest, stage);
-	if (l->sums.stage >= 0 || pos == s->nloops ||
+	if (l->sums || pos == s->nloops ||
 	    (!across &&
 		(pos < loop_init_position(l, s) ||
 		    !l->nest->vars.at[s->loops[pos]].reduce)))
@@ -65,7 +70,7 @@ void sums_start(Lower *l, int stage, int lanes, int *temps, int n)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	DType type = l->nest->buffers.at[s->buffer].type;
-	for (int i = l->sums.pos; i < s->nloops && lanes > 1; i++)
+	for (int i = l->sums->pos; i < s->nloops && lanes > 1; i++)
 		if (loop_is_vector(l, s->loops[i]) &&
 		    l->nest->vars.at[s->loops[i]].reduce &&
 		    bits_are_lanes(l, stage, s->loops[i]))
@@ -82,9 +87,9 @@ void sums_total(Lower *l, int stage, const int *temps, Value *totals)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	DType type = l->nest->buffers.at[s->buffer].type;
-	int copies = l->sums.copies, lanes = l->f->temps.at[temps[0]].lanes;
+	int copies = l->sums->copies, lanes = l->f->temps.at[temps[0]].lanes;
 	Value *v = NEW_N(l->arena, Value, copies);
-	for (int r = 0; r < l->sums.results; r++) {
+	for (int r = 0; r < l->sums->results; r++) {
 		for (int i = 0; i < copies; i++)
 			v[i] = value_temp(type, lanes, temps[r * copies + i]);
 		for (int n = copies; n > 1; n = (n + 1) / 2)
@@ -94,5 +99,5 @@ void sums_total(Lower *l, int stage, const int *temps, Value *totals)
 		totals[r] = v[0];
 	}
 	if (lanes > 1)
-		horizontal_all(l, s->reduce, totals, l->sums.results);
+		horizontal_all(l, s->reduce, totals, l->sums->results);
 }

@@ -269,7 +269,7 @@ static void directions_of(const Nest *nest, const Stage *s, bool *reduces)
 
 static bool runs_again(const Lower *l, const Stage *s)
 {
-	for (int i = 0; i < l->sums.pos; i++)
+	for (int i = 0; i < l->sums->pos; i++)
 		if (!loop_at_compile_time(l, s->loops[i]) &&
 		    loop_extent(l, s->loops[i]) > 1)
 			return true;
@@ -289,7 +289,7 @@ void across_threads(Lower *l, int stage, Value *v, int n)
 	LowNode *nodes[DIRECTIONS];
 	int *result = NEW_N(l->arena, int, n);
 	directions_of(l->nest, s, reduces);
-	nest_launch_threads(l->nest, s->loops[l->sums.pos], a.threads);
+	nest_launch_threads(l->nest, s->loops[l->sums->pos], a.threads);
 	for (int r = 0; r < n; r++)
 		result[r] = new_temp(l, a.type, 1, s->name);
 	note_control(l);

@@ -165,6 +165,11 @@ Value value_nonnegative(Lower *l, Index x)
 	    emit_op(l, LOW_LE, DT_BOOL, lanes, zero, temp, -1, "inside"));
 }
 
+Value value_counted(Lower *l, Value mask)
+{
+	return l->mask.lanes ? value_and(l, l->mask, mask) : mask;
+}
+
 Value value_and_nonnegative(Lower *l, Value all, Index x)
 {
 	bool known;

@@ -33,13 +33,12 @@ static bool decides(
 static Value whole_condition(Lower *l, int stage, int var, Phase phase)
 {
 	Value all = value_const(DT_BOOL, 0, 1);
-	int facts = l->facts;
+	Lower in = *l;
 	for (int a = 0; a < l->nest->stages.at[stage].naxes; a++)
 		for (End end = ABOVE; end <= BELOW; end++)
 			if (decides(l, stage, a, end, var, phase))
 				all = value_and_nonnegative(
-				    l, all, slack_of_all(l, stage, a, end));
-	l->facts = facts;
+				    &in, all, slack_of_all(&in, stage, a, end));
 	return all;
 }
 
@@ -90,17 +89,14 @@ static void walk_tiles(Lower *l, int stage, int pos, int var, Phase phase)
 	}
 	assert(whole.lanes == 1);
 	Branch b;
-	int facts = l->facts;
+	Lower yes = *l, no = *l;
 	branch_begin(l, &b, whole.temp);
-	push_whole_facts(l, stage, var, phase);
-	walk(l, stage, pos, phase);
-	l->facts = facts;
+	push_whole_facts(&yes, stage, var, phase);
+	walk(&yes, stage, pos, phase);
 	branch_else(l, &b);
-	bool scalar = style == TAIL_GUARD && !writes_registers(l, stage) &&
-	    l->sums.stage != stage && cuts_lanes(l, stage, pos, var, phase);
-	l->elementwise += scalar;
-	walk(l, stage, pos, phase);
-	l->elementwise -= scalar;
+	no.elementwise |= style == TAIL_GUARD && !writes_registers(l, stage) &&
+	    !sums_are_of(l, stage) && cuts_lanes(l, stage, pos, var, phase);
+	walk(&no, stage, pos, phase);
 	branch_end(l, &b);
 }
 
@@ -140,7 +136,8 @@ static void tested_iteration(
     Lower *l, int stage, int pos, Phase phase, bool clipped)
 {
 	const Stage *s = &l->nest->stages.at[stage];
-	int var = s->loops[pos], facts = l->facts;
+	int var = s->loops[pos];
+	Lower in = *l;
 	Value some = value_const(DT_BOOL, 0, 1);
 	bool known;
 	for (int a = 0; a < s->naxes; a++)
@@ -149,16 +146,15 @@ static void tested_iteration(
 			    !axis_has_var(l, stage, a, var) ||
 			    (phase != PHASE_UPDATE && s->axes[a].reduce))
 				continue;
-			Index slack = slack_of_some(l, stage, a, end);
+			Index slack = slack_of_some(&in, stage, a, end);
 			if (clipped && end == ABOVE)
-				fact_push(l, slack);
-			some = value_and(
-			    l, some, value_nonnegative(l, slack));
+				fact_push(&in, slack);
+			some =
+			    value_and(&in, some, value_nonnegative(&in, slack));
 		}
 	if (value_is_bool(some, &known) || value_is_unknown(some)) {
 		if (value_is_unknown(some) || known)
-			iteration(l, stage, pos, phase);
-		l->facts = facts;
+			iteration(&in, stage, pos, phase);
 		return;
 	}
 	Branch b;
@@ -169,10 +165,9 @@ static void tested_iteration(
 			    axis_has_var(l, stage, a, var) &&
 			    !(phase != PHASE_UPDATE && s->axes[a].reduce))
 				fact_push(
-				    l, slack_of_some(l, stage, a, end));
-	iteration(l, stage, pos, phase);
+				    &in, slack_of_some(&in, stage, a, end));
+	iteration(&in, stage, pos, phase);
 	branch_end(l, &b);
-	l->facts = facts;
 }
 
 static LoopKind kind_of(const Lower *l, int var)
@@ -240,7 +235,7 @@ static void running_iteration(
 {
 	int var = l->nest->stages.at[stage].loops[pos];
 	int64_t own = loop_extent(l, var);
-	int facts = l->facts;
+	Lower in = *l;
 	if (!loop_is_thread(l->nest->vars.at[var].kind) ||
 	    own == span->count) {
 		tested_iteration(l, stage, pos, phase, span->clipped);
@@ -251,10 +246,9 @@ static void running_iteration(
 	    index_add(l, index_const(own - 1), l->part->vars[var].value, -1);
 	assert(own < span->count);
 	branch_begin(l, &b, value_scalar(l, value_nonnegative(l, slack)));
-	fact_push(l, slack);
-	tested_iteration(l, stage, pos, phase, span->clipped);
+	fact_push(&in, slack);
+	tested_iteration(&in, stage, pos, phase, span->clipped);
 	branch_end(l, &b);
-	l->facts = facts;
 }
 
 /* Are there buffers that are filled ahead, in a loop in which that is so many
@@ -305,7 +299,7 @@ static void running_loop(
 	    .loop = span->count > 1,
 	    .skipped = span->limited || piece,
 	    .written = written};
-	int facts = l->facts;
+	Lower in = *l;
 	scope_open(l, &frame, &node->body);
 	node->var = new_temp(l, DT_INDEX, 1, v->name);
 	node->comment = loop_comment(l, stage, var);
@@ -315,17 +309,15 @@ static void running_loop(
 	    : index_add(l, index_symbol(l, node->var), span->first, 1);
 	bind_var(l, var, (Binding){true, value});
 	if (span->steps) {
-		fact_push(l,
-		    index_add(l, index_const(span->end - 1),
-			l->part->vars[var].value, -1));
+		fact_push(
+		    &in, index_add(l, index_const(span->end - 1), value, -1));
 		if (span->steps->moved)
-			step_facts(l, stage, span->steps);
+			step_facts(&in, stage, span->steps);
 		if (span->steps->wanted)
-			live_facts(l, stage, span->steps->wanted);
-		loop_cut_facts(l, stage, span->steps->cuts);
+			live_facts(&in, stage, span->steps->wanted);
+		loop_cut_facts(&in, stage, span->steps->cuts);
 	}
-	running_iteration(l, stage, pos, phase, span);
-	l->facts = facts;
+	running_iteration(&in, stage, pos, phase, span);
 	unbind(l, var);
 	scope_close(l);
 	if (ahead)
@@ -364,11 +356,10 @@ static void step_iteration(Lower *l, int stage, int pos, Phase phase)
 		return;
 	}
 	Branch b;
-	int facts = l->facts;
+	Lower in = *l;
 	branch_begin(l, &b, some.temp);
-	step_facts(l, stage, NULL);
-	tested_iteration(l, stage, pos, phase, false);
-	l->facts = facts;
+	step_facts(&in, stage, NULL);
+	tested_iteration(&in, stage, pos, phase, false);
 	branch_end(l, &b);
 }
 
@@ -551,15 +542,14 @@ static void whole_or_not(Lower *l, int stage, int pos, Phase phase)
 	Value every = step_every(l, stage);
 	Branch b;
 	bool known;
-	int facts = l->facts;
+	Lower in = *l;
 	if (value_is_bool(every, &known) || value_is_unknown(every)) {
 		counting_loop(l, stage, pos, phase);
 		return;
 	}
 	branch_begin(l, &b, every.temp);
-	step_every_facts(l, stage);
-	counting_loop(l, stage, pos, phase);
-	l->facts = facts;
+	step_every_facts(&in, stage);
+	counting_loop(&in, stage, pos, phase);
 	branch_else(l, &b);
 	counting_loop(l, stage, pos, phase);
 	branch_end(l, &b);
@@ -571,7 +561,7 @@ static void narrowed_loop(Lower *l, int stage, int pos, Phase phase)
 	const Stage *s = &l->nest->stages.at[stage];
 	Branch b;
 	bool known;
-	int facts = l->facts;
+	Lower in = *l;
 	if (!l->nest->vars.at[s->loops[pos]].reduce ||
 	    !first_reduction(l, s, pos)) {
 		counting_loop(l, stage, pos, phase);
@@ -585,9 +575,8 @@ static void narrowed_loop(Lower *l, int stage, int pos, Phase phase)
 		return;
 	}
 	branch_begin(l, &b, some.temp);
-	step_facts(l, stage, NULL);
-	whole_or_not(l, stage, pos, phase);
-	l->facts = facts;
+	step_facts(&in, stage, NULL);
+	whole_or_not(&in, stage, pos, phase);
 	branch_end(l, &b);
 }
 
@@ -646,7 +635,7 @@ static bool parted_loop(Lower *l, int stage, int pos, Phase phase)
 	IntVec below = {0};
 	Index form;
 	Branch b;
-	int facts = l->facts;
+	Lower yes = *l, no;
 	if (phase != PHASE_UPDATE || s->reduce != REDUCE_NONE ||
 	    kind_of(l, s->loops[pos]) != LOOP_SERIAL ||
 	    l->part->sharing[stage].n > 1 || l->arms == ARMS_MAX)
@@ -654,17 +643,15 @@ static bool parted_loop(Lower *l, int stage, int pos, Phase phase)
 	stages_below(l, stage, pos, &below);
 	if (below.n || !loop_decided(l, stage, &form))
 		return false;
-	l->arms++;
+	yes.arms++;
+	no = yes;
 	branch_begin(l, &b, value_scalar(l, value_nonnegative(l, form)));
-	fact_push(l, form);
-	lower_loop(l, stage, pos, phase);
-	l->facts = facts;
+	fact_push(&yes, form);
+	lower_loop(&yes, stage, pos, phase);
 	branch_else(l, &b);
-	fact_push(l, index_add(l, index_const(-1), form, -1));
-	lower_loop(l, stage, pos, phase);
-	l->facts = facts;
+	fact_push(&no, index_add(l, index_const(-1), form, -1));
+	lower_loop(&no, stage, pos, phase);
 	branch_end(l, &b);
-	l->arms--;
 	return true;
 }
 
@@ -685,14 +672,12 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 	    s->tensor_loop == var && body_tensor_step(l, stage))
 		return;
 	if (kind == LOOP_VECTOR && !l->elementwise && extent > 1) {
-		int outer = l->lanes;
-		l->lanes = (int)extent;
-		l->across = l->nest->vars.at[var].reduce;
+		Lower in = *l;
+		in.lanes = (int)extent;
+		in.across = l->nest->vars.at[var].reduce;
 		bind_var(l, var, (Binding){true, index_symbol(l, SYMBOL_LANE)});
-		iteration(l, stage, pos, phase);
+		iteration(&in, stage, pos, phase);
 		unbind(l, var);
-		l->lanes = outer;
-		l->across = false;
 	} else if (loop_at_compile_time(l, var)) {
 		for (int64_t i = 0; i < extent && !l->part->failed; i++)
 			one_iteration(l, stage, pos, phase, i);
@@ -741,20 +726,30 @@ static bool hangs_inside(const Lower *l, const Stage *s, int pos)
 	return false;
 }
 
+/* sums += ... */
+static void update_sums(const Lower *l, int stage, int pos)
+{
+	Accumulators sums = *l->sums;
+	Lower in = *l;
+	sums.clamps = !hangs_inside(l, &l->nest->stages.at[stage], pos);
+	in.sums = &sums;
+	in.clamp = tail_clamped_axes(&in, stage);
+	walk(&in, stage, pos, PHASE_UPDATE);
+}
+
 /* sums = identity, or what there is; sums += ...; results = sums */
 static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	const IntVec *sharing = &l->part->sharing[stage];
-	BodySums sums = sums_inside(l, stage, pos);
+	BodySums inside = sums_inside(l, stage, pos);
 	bool threads = nest_reduces_across(l->nest, stage);
-	bool across = sums.across || threads;
-	int n = sums.results, copies = sums.copies, lanes = l->lanes;
-	const bool *outer = l->clamp;
+	bool across = inside.across || threads;
+	int n = inside.results, copies = inside.copies, lanes = l->lanes;
 	for (int i = pos; i < s->nloops; i++)
 		if (loop_is_vector(l, s->loops[i]))
 			lanes = (int)loop_extent(l, s->loops[i]);
-	l->sums = (Accumulators){.stage = stage,
+	Accumulators sums = {.stage = stage,
 	    .pos = pos,
 	    .fresh = fresh,
 	    .across = across,
@@ -762,25 +757,22 @@ static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 	    .copies = copies,
 	    .temps = NEW_N(l->arena, int, sharing->n *n *copies),
 	    .totals = NEW_N(l->arena, Value, n * sharing->n)};
+	Lower in = *l;
+	in.sums = &sums;
 	for (int i = 0; i < sharing->n; i++)
-		sums_start(l, sharing->at[i], lanes,
-		    l->sums.temps + i * n * copies, n * copies);
+		sums_start(&in, sharing->at[i], lanes,
+		    sums.temps + i * n * copies, n * copies);
 	if (!fresh && !across)
-		walk(l, stage, pos, PHASE_LOAD);
-	l->sums.clamps = !hangs_inside(l, s, pos);
-	l->clamp = tail_clamped_axes(l, stage);
-	walk(l, stage, pos, PHASE_UPDATE);
-	l->sums.clamps = false;
-	l->clamp = outer;
+		walk(&in, stage, pos, PHASE_LOAD);
+	update_sums(&in, stage, pos);
 	for (int i = 0; i < sharing->n && across; i++) {
-		Value *totals = l->sums.totals + i * n;
+		Value *totals = sums.totals + i * n;
 		sums_total(
-		    l, sharing->at[i], l->sums.temps + i * n * copies, totals);
+		    &in, sharing->at[i], sums.temps + i * n * copies, totals);
 		if (threads)
-			across_threads(l, sharing->at[i], totals, n);
+			across_threads(&in, sharing->at[i], totals, n);
 	}
-	walk(l, stage, pos, PHASE_STORE);
-	l->sums.stage = -1;
+	walk(&in, stage, pos, PHASE_STORE);
 }
 
 /* What threads reduce together is summed from outside of all loops of theirs and
@@ -810,7 +802,7 @@ static void walk(Lower *l, int stage, int pos, Phase phase)
 	const Stage *s = &l->nest->stages.at[stage];
 	if (l->part->failed)
 		return;
-	if (phase == PHASE_UPDATE && l->sums.stage < 0 &&
+	if (phase == PHASE_UPDATE && !l->sums &&
 	    nest_reduces_across(l->nest, stage)) {
 		assert(pos < s->nloops);
 		if (starts_across(l, stage, pos))
@@ -825,7 +817,7 @@ static void walk(Lower *l, int stage, int pos, Phase phase)
 			reduce_in_sums(l, stage, pos, fresh);
 			return;
 		}
-		if (fresh && l->sums.stage < 0)
+		if (fresh && !l->sums)
 			walk(l, stage, pos, PHASE_INIT);
 	}
 	if (pos == s->nloops)
@@ -840,7 +832,7 @@ static void walk(Lower *l, int stage, int pos, Phase phase)
 static void stage_if_used(Lower *l, int stage)
 {
 	Value some = live_some(l, stage);
-	int facts = l->facts;
+	Lower in = *l;
 	bool known;
 	Branch b;
 	if (live_never(l, stage))
@@ -850,27 +842,21 @@ static void stage_if_used(Lower *l, int stage)
 		return;
 	}
 	branch_begin(l, &b, some.temp);
-	live_facts(l, stage, NULL);
-	walk_tiles(l, stage, 0, -1, PHASE_UPDATE);
-	l->facts = facts;
+	live_facts(&in, stage, NULL);
+	walk_tiles(&in, stage, 0, -1, PHASE_UPDATE);
 	branch_end(l, &b);
 }
 
 void lower_stage_alone(Lower *l, int stage)
 {
-	const bool *outer_clamp = l->clamp;
-	Accumulators outer_sums = l->sums;
-	int outer_stage = l->stage;
-	l->stage = stage;
-	l->sums.stage = -1;
-	l->clamp = tail_clamped_axes(l, stage);
-	if (leaves_out(l, stage, 0))
-		stage_if_used(l, stage);
+	Lower in = *l;
+	in.stage = stage;
+	in.sums = NULL;
+	in.clamp = tail_clamped_axes(&in, stage);
+	if (leaves_out(&in, stage, 0))
+		stage_if_used(&in, stage);
 	else
-		walk_tiles(l, stage, 0, -1, PHASE_UPDATE);
-	l->clamp = outer_clamp;
-	l->stage = outer_stage;
-	l->sums = outer_sums;
+		walk_tiles(&in, stage, 0, -1, PHASE_UPDATE);
 }
 
 void lower_stage(Lower *l, int stage)
