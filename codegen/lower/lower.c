@@ -97,10 +97,7 @@ static void forget_buffers(Lower *l)
 static void reset(Lower *l)
 {
 	bind_begin(l);
-	l->facts = 0;
 	l->part->free_ranges.n = 0;
-	l->lanes = 1;
-	l->stage = -1;
 	l->part->operations = 0;
 	l->part->folded = false;
 	l->part->streamed = NULL;
@@ -147,15 +144,6 @@ static bool *streamed_outputs(const Link *link, int part)
 	return streamed;
 }
 
-/* Between two stages nothing of one is left that the next would take for its
- * own. */
-static bool is_at_rest(const Lower *l, const Frame *frame)
-{
-	return l->part->scope == frame && l->lanes == 1 && !l->across &&
-	    !l->mask.lanes && !l->store_mask.lanes && !l->clamp &&
-	    !l->elementwise && !l->silent && !l->sums && !l->facts;
-}
-
 static void lower_part(const Link *link, int part)
 {
 	Lower *l = link->parts[part];
@@ -168,7 +156,7 @@ static void lower_part(const Link *link, int part)
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
 		if (s->place < 0 && !s->ahead && s->with < 0)
 			lower_stage(l, nest->order.at[i]);
-		assert(l->part->failed || is_at_rest(l, &frame));
+		assert(l->part->scope == &frame && !l->facts);
 	}
 	emit_close(l);
 	assert(!l->part->scope);
@@ -348,6 +336,8 @@ static Lower *lower_new(Arena *arena, const Nest *nest, const Machine *machine,
 	*l = (Lower){.arena = arena,
 	    .nest = nest,
 	    .machine = machine,
+	    .lanes = 1,
+	    .stage = -1,
 	    .part = part_new(arena, nest, most, error)};
 	refuse_gpu(l);
 	return l;

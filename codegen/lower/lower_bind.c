@@ -56,6 +56,7 @@ Binding bind_var(Lower *l, int var, Binding binding)
 
 void unbind(Lower *l, int var)
 {
+	assert(l->part->vars[var].bound);
 	bind_var(l, var, (Binding){0});
 }
 
@@ -63,6 +64,7 @@ void unbind(Lower *l, int var)
 
 int fact_newest(const Lower *l)
 {
+	assert(l->facts <= l->part->facts.n);
 	return l->facts ? l->part->facts.at[l->facts - 1].number : 0;
 }
 
@@ -86,6 +88,7 @@ static int deepest(const Lower *l, const Index *x, int n)
 /* Vectors of indices are code wherever they are added up. */
 Term ask_end(const Lower *l, Asked asked, const Index *answer, int n)
 {
+	assert(asked.unknowns <= l->part->free_ranges.n);
 	Term t = {.known = l->part->free_ranges.n == asked.unknowns};
 	for (int i = 0; i < n; i++)
 		t.known = t.known && answer[i].vector < 0;

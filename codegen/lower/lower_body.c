@@ -110,6 +110,7 @@ static int accumulator(const Lower *l, const Stage *s)
 	if (l->sums->copies > 1)
 		copy = unrolled_number(l, s, true);
 	assert(copy < l->sums->copies);
+	assert(number < l->part->sharing[l->sums->stage].n * l->sums->results);
 	return l->sums->temps[number * l->sums->copies + copy];
 }
 
@@ -296,6 +297,8 @@ static void element(Lower *l, int stage, Phase phase)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	DType type = l->nest->buffers.at[s->buffer].type;
+	assert(phase == PHASE_UPDATE || s->reduce != REDUCE_NONE);
+	assert(phase < PHASE_LOAD || l->sums);
 	Index address = write_address(l, s);
 	int sum = phase >= PHASE_LOAD ? accumulator(l, s) : -1;
 	if (phase == PHASE_INIT)

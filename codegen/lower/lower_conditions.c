@@ -6,6 +6,8 @@
  */
 #include "codegen/lower/lower_internal.h"
 
+#include <assert.h>
+
 typedef struct {
 	const Lower *l;
 	int stage;
@@ -135,6 +137,7 @@ int step_settle(Lower *l, int stage, int n)
 {
 	StepConditions *c = conditions_of(l, stage);
 	int before = c->settled;
+	assert(c->known && n >= 0 && n <= c->parts.n);
 	c->settled = n;
 	c->own = as_one(l, &c->parts, n);
 	return before;

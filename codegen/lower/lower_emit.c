@@ -31,9 +31,9 @@ void lower_fail(Lower *l, const char *format, ...)
 
 void emit_begin(Lower *l, LowFunction *f)
 {
+	assert(!l->part->scope && !l->part->numbers);
 	l->f = f;
 	l->part->temps.n = 0;
-	l->part->scope = NULL;
 }
 
 void emit_follow(Lower *l, const Lower *before)
@@ -74,6 +74,7 @@ void scope_close(Lower *l)
 
 void emit_open(Lower *l, Frame *frame)
 {
+	assert(!l->part->scope && !l->part->numbers);
 	l->part->numbers = arena_new();
 	l->part->nnumbered = 0;
 	l->part->nbuckets = NUMBERED_BUCKETS;
@@ -85,6 +86,7 @@ void emit_open(Lower *l, Frame *frame)
 void emit_close(Lower *l)
 {
 	scope_close(l);
+	assert(!l->part->scope && l->part->numbers);
 	arena_free(l->part->numbers);
 	l->part->numbers = NULL;
 	l->part->buckets = NULL;
@@ -218,6 +220,13 @@ static void number(Lower *l, const Key *key, int temp, const Frame *scope)
 	link_numbered(l, n);
 }
 
+/* A temporary of a scope that we are in. */
+static bool is_here(const Lower *l, int temp)
+{
+	return temp < l->part->temps.n &&
+	    l->part->temps.at[temp].depth <= l->part->scope->depth;
+}
+
 static void stamp_arguments(const Lower *l, Key *key)
 {
 	for (int i = 0; i < 3; i++) {
@@ -225,6 +234,7 @@ static void stamp_arguments(const Lower *l, Key *key)
 		if (key->arg[i] < 0)
 			continue;
 		const TempInfo *t = &l->part->temps.at[key->arg[i]];
+		assert(is_here(l, key->arg[i]));
 		if (t->mutable)
 			key->stamp[i] = t->stamp > l->part->epoch
 			    ? t->stamp
@@ -337,7 +347,7 @@ int emit_pure(Lower *l, Key *key, const char *hint)
 
 int emit_load(Lower *l, Key *key, const char *hint)
 {
-	assert(low_op_reads(key->op));
+	assert(low_op_reads(key->op) && key->buffer >= 0);
 	key->version = l->part->version[key->buffer];
 	int stored = key->op != LOW_LOAD ? -1
 	    : stored_value(l, key->buffer, key->address, key->lanes, -1);
@@ -360,6 +370,7 @@ int emit_known(Lower *l, Key *key)
 
 void note_known(Lower *l, Key *key, int temp)
 {
+	assert(is_here(l, temp));
 	key->buffer = -1;
 	stamp_arguments(l, key);
 	number(l, key, temp, l->part->scope);
@@ -392,8 +403,8 @@ int const_zero(Lower *l, DType type, int lanes)
 
 LowNode *emit_into(Lower *l, int dst, LowOpcode op, int a, int b, int c)
 {
-	assert(dst >= 0 && dst < l->part->temps.n);
-	assert(l->part->temps.at[dst].depth <= l->part->scope->depth);
+	assert(dst >= 0 && is_here(l, dst));
+	assert(low_op_has_result(op));
 	l->part->temps.at[dst].mutable = true;
 	l->part->temps.at[dst].stamp = ++l->part->stamp;
 	return emit_at(l, l->part->scope, op, dst, a, b, c);
@@ -401,6 +412,7 @@ LowNode *emit_into(Lower *l, int dst, LowOpcode op, int a, int b, int c)
 
 LowNode *emit_effect(Lower *l, LowOpcode op, int a, int b, int c)
 {
+	assert(!low_op_has_result(op));
 	return emit_at(l, l->part->scope, op, -1, a, b, c);
 }
 
@@ -422,6 +434,7 @@ void note_control(Lower *l)
 
 void branch_begin(Lower *l, Branch *b, int condition)
 {
+	assert(condition >= 0 && is_here(l, condition));
 	assert(l->f->temps.at[condition].type == DT_BOOL);
 	assert(l->f->temps.at[condition].lanes == 1);
 	b->node = NEW(l->arena, LowNode);

@@ -412,6 +412,7 @@ static Value eval_branch(Lower *l, Value condition, const Expr *e, DType type)
 	int dst = new_temp(l, type, l->lanes, "v");
 	bool yes_dear = arm_is_dear(e->arg[1]);
 	bool no_dear = arm_is_dear(e->arg[2]);
+	assert(condition.temp >= 0);
 	l->part->temps.at[dst].mutable = true;
 	if (yes_dear && no_dear) {
 		emit_into(l, dst, LOW_CONST, -1, -1, -1);
@@ -612,6 +613,8 @@ Value eval_step(
 Value eval_combined(Lower *l, ReduceOp op, Value acc, Value value, int into)
 {
 	DType type = acc.type, work = work_type(type);
+	assert(op != REDUCE_NONE);
+	assert(into < 0 || l->f->temps.at[into].type == type);
 	LowOpcode code = op == REDUCE_SUM ? LOW_ADD
 	    : op == REDUCE_PROD	       ? LOW_MUL
 	    : op == REDUCE_MAX	       ? LOW_MAX

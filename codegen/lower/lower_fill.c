@@ -18,6 +18,7 @@ static int64_t aligned_to(Lower *l, int buffer, const LowAffine *a)
 static bool copy_run(
     Lower *l, int buffer, Index address, int from, Index source, int elements)
 {
+	assert(!index_has_lanes(address) && !index_has_lanes(source));
 	int64_t bytes = elements * dtype_bytes(l->nest->buffers.at[from].type);
 	LowAffine to = index_address(l, address);
 	LowAffine at = index_address(l, source);

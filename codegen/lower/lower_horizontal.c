@@ -70,6 +70,7 @@ static Value horizontal_together(Lower *l, ReduceOp op, Value *v, int n)
 {
 	enum { SEGMENT_BYTES = 16 };
 	int lanes = v[0].lanes, segment = SEGMENT_BYTES / dtype_bytes(v[0].type);
+	assert(n <= lanes && !(n & (n - 1)));
 	for (int size = 1; size < n; size *= 2) {
 		int within = size < segment && segment < lanes ? segment : lanes;
 		for (int i = 0; i < n / size / 2; i++) {

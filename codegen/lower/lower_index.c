@@ -50,6 +50,7 @@ static Interval symbol_range(const Lower *l, int symbol)
 	int free = SYMBOL_FREE - symbol;
 	if (free < l->nest->vars.n)
 		return (Interval){0, loop_extent(l, free) - 1};
+	assert(free - l->nest->vars.n < l->part->free_ranges.n);
 	return l->part->free_ranges.at[free - l->nest->vars.n];
 }
 
@@ -194,6 +195,7 @@ Index index_without(Lower *l, Index x, int symbol)
 
 static int vector_op(Lower *l, LowOpcode op, int a, int b)
 {
+	assert(l->lanes > 1 && l->f->temps.at[a].lanes == l->lanes);
 	return emit_op(l, op, DT_INDEX, l->lanes, a, b, -1, "iv");
 }
 

@@ -8,6 +8,7 @@ int load_op(
 {
 	const NestBuffer *n = &l->nest->buffers.at[buffer];
 	assert(n->scope != SCOPE_REG && !index_has_lanes(address));
+	assert((op == LOW_LOAD_MASKED) == (a >= 0));
 	Key key = {.op = op,
 	    .type = n->type,
 	    .lanes = lanes,

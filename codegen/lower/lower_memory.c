@@ -20,6 +20,7 @@ static Index slot_of(Lower *l, int buffer)
 	if (b->slots == HANDLE_NONE || b->alloc < 0 ||
 	    !l->part->ahead[b->alloc])
 		return index_const(0);
+	assert(l->part->vars[b->alloc].bound);
 	return index_scale(l,
 	    index_mod(
 		l, l->part->vars[b->alloc].value, tape_value(tape, b->slots)),
@@ -237,6 +238,7 @@ static int lane_offsets(Lower *l, Index address, Index *base)
 {
 	Index moving = {.vector = address.vector, .range = address.range};
 	int64_t step = index_lane(address);
+	assert(index_has_lanes(address));
 	*base = index_without(l, address, SYMBOL_LANE);
 	base->vector = -1;
 	moving.form = low_affine_const(0);
@@ -378,6 +380,7 @@ static int load_stored(Lower *l, int buffer, Index base)
 static int load_vector(Lower *l, int buffer, Index address, int mask)
 {
 	assert(l->lanes > 1 && index_has_lanes(address));
+	assert(mask < 0 || l->f->temps.at[mask].lanes == l->lanes);
 	int64_t step = address.vector < 0 ? index_lane(address) : 0;
 	Index base = index_without(l, address, SYMBOL_LANE);
 	base.vector = -1;
@@ -461,6 +464,7 @@ void memory_store(Lower *l, int buffer, Index address, Value v)
 		return;
 	}
 	LowNode *node;
+	assert(l->part->low_buffer[buffer] >= 0);
 	if (!index_has_lanes(address)) {
 		if (v.lanes > 1) {
 			lower_fail(l, "%s: lanes write one element", b->name);

@@ -142,6 +142,7 @@ bool step_never(Lower *l, int stage)
 /* rest + step*var >= 0 ends the loop, or begins it. */
 static void limit_end(Lower *l, StepLimits *limits, Index rest, int64_t step)
 {
+	assert(step < 0);
 	Index n = index_add(
 	    l, index_floordiv(l, rest, -step), index_const(1), 1);
 	limits->end =
@@ -153,6 +154,7 @@ static void limit_end(Lower *l, StepLimits *limits, Index rest, int64_t step)
 static void limit_first(Lower *l, StepLimits *limits, Index rest, int64_t step,
     int64_t most)
 {
+	assert(step > 0);
 	Index n = index_floordiv(l,
 	    index_add(l, index_const(step - 1), rest, -1), step);
 	if (most >= 0)
@@ -167,6 +169,7 @@ void step_limits_by(Lower *l, const IndexVec *forms, int var,
 {
 	int symbol = SYMBOL_FREE - var;
 	int64_t extent = loop_extent(l, var);
+	assert(!l->part->vars[var].bound); /* else it is no symbol of theirs */
 	for (int i = 0; i < forms->n; i++) {
 		Index f = forms->at[i];
 		int64_t step = index_coefficient(f, symbol);
@@ -261,6 +264,7 @@ void step_facts(Lower *l, int stage, const StepLimits *limits)
 			fact_push(l, most(l, forms.at[i]));
 	if (limits && limits->fails) {
 		forms = forms_of(l, stage, true);
+		assert(limits->fails <= forms.n);
 		fact_push(l, index_add(l, index_const(-1),
 				 least(l, forms.at[limits->fails - 1]), -1));
 	}

@@ -8,6 +8,8 @@
  * The conditions of the step that say so, and those before them, hold inside of it. */
 #include "codegen/lower/lower_internal.h"
 
+#include <assert.h>
+
 /* Those before it that are not known to hold; NULL: none. */
 static const Expr *asked_before(Lower *l, int stage, const Scatter *x)
 {
@@ -36,6 +38,7 @@ static void one_iteration(const Step *t)
 {
 	Lower *l = t->l;
 	int loop = l->nest->stages.at[t->stage].loops[t->pos];
+	assert(!l->part->vars[loop].bound && l->stage == t->stage);
 	bind_var(l, loop, (Binding){true, index_of(l, t->x.value)});
 	int settled = step_settle(l, t->stage, t->x.number + 1);
 	t->inside(l, t->stage, t->pos, PHASE_UPDATE);

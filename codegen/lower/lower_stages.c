@@ -214,6 +214,7 @@ void stages_step(Lower *l, int var)
 
 void stages_end_step(Lower *l, int var)
 {
+	assert(l->part->ahead[var] && l->part->keeps[var] <= l->part->kept.n);
 	l->part->nkept = l->part->keeps[var];
 	fill_each(l, var, true);
 	assert(l->part->failed || l->part->nkept == l->part->kept.n);

@@ -43,6 +43,7 @@ void note_stored(Lower *l, int buffer, LowAffine address, int temp, int mask)
 	    l->part->version[buffer] + 1, l->part->scope->depth,
 	    l->part->scope->serial};
 	assert(l->part->low_buffer[buffer] >= 0);
+	assert(mask < 0 || l->f->temps.at[mask].lanes == lanes);
 	for (int i = 0; i < list->n && lanes > 1; i++) {
 		Stored s = list->at[i];
 		if (s.version == l->part->version[buffer] && is_apart(&s, &now))

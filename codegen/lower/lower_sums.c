@@ -7,6 +7,8 @@
  */
 #include "codegen/lower/lower_internal.h"
 
+#include <assert.h>
+
 bool sums_are_of(const Lower *l, int stage)
 {
 	return l->sums && l->sums->stage == stage;
@@ -70,6 +72,7 @@ void sums_start(Lower *l, int stage, int lanes, int *temps, int n)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	DType type = l->nest->buffers.at[s->buffer].type;
+	assert(l->sums && lanes > 0 && n > 0);
 	for (int i = l->sums->pos; i < s->nloops && lanes > 1; i++)
 		if (loop_is_vector(l, s->loops[i]) &&
 		    l->nest->vars.at[s->loops[i]].reduce &&

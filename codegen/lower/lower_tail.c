@@ -41,6 +41,7 @@ static bool var_has(const Lower *l, int root, int var)
 
 bool axis_has_var(const Lower *l, int stage, int axis, int var)
 {
+	assert(axis >= 0 && axis < l->nest->stages.at[stage].naxes);
 	return var_has(l, l->nest->stages.at[stage].axes[axis].var, var);
 }
 

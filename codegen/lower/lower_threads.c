@@ -288,6 +288,7 @@ void across_threads(Lower *l, int stage, Value *v, int n)
 	Frame frames[DIRECTIONS];
 	LowNode *nodes[DIRECTIONS];
 	int *result = NEW_N(l->arena, int, n);
+	assert(l->sums && l->sums->results == n);
 	directions_of(l->nest, s, reduces);
 	nest_launch_threads(l->nest, s->loops[l->sums->pos], a.threads);
 	for (int r = 0; r < n; r++)

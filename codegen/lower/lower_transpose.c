@@ -28,6 +28,7 @@
  *
  * A run of scatters is what stands in one body without anything between that
  * may see their order; they are stored where the last of a group was. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "codegen/lower/lower_internal.h"
@@ -164,6 +165,7 @@ static Blocks interleaved(Lower *l, LowBody *to, const Blocks *a,
 	int lanes = l->f->temps.at[a->temp].lanes, n = 0;
 	int half = segment / size / 2, order[64];
 	Blocks out;
+	assert(lanes <= 64 && lanes % segment == 0);
 	for (int s = 0; s < lanes / segment; s++)
 		for (int k = 0; k < half; k++) {
 			int block = (2 * s + second) * half + k;
@@ -184,6 +186,7 @@ static void interleave(
     Lower *l, LowBody *to, Blocks *v, int n, int from, int segment)
 {
 	Blocks w[ROWS_MAX];
+	assert(n <= ROWS_MAX && !(n & (n - 1)));
 	for (int size = 1; size < n; size *= 2) {
 		for (int g = 0; g < n; g += 2 * size)
 			for (int i = 0; i < size; i++)

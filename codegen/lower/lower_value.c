@@ -45,6 +45,7 @@ int value_as(Lower *l, Value v, int lanes)
 		return dtype_is_float(v.type)
 		    ? const_float(l, v.type, lanes, v.f)
 		    : const_int(l, v.type, lanes, v.i);
+	assert(v.temp >= 0 && l->f->temps.at[v.temp].lanes == v.lanes);
 	if (v.lanes == lanes)
 		return v.temp;
 	assert(v.lanes == 1);
@@ -135,6 +136,7 @@ static Value lanes_nonnegative(Lower *l, Index x, int64_t step)
 {
 	Index base = index_without(l, x, SYMBOL_LANE);
 	bool falls = step < 0;
+	assert(step && l->lanes > 1);
 	int64_t size = falls ? -step : step;
 	/* falls: lane < floor(base/size) + 1; else lane >= ceil(-base/size) */
 	Index count = falls
@@ -167,6 +169,7 @@ Value value_nonnegative(Lower *l, Index x)
 
 Value value_counted(Lower *l, Value mask)
 {
+	assert(mask.type == DT_BOOL && mask.lanes == l->lanes);
 	return l->mask.lanes ? value_and(l, l->mask, mask) : mask;
 }
 

@@ -118,6 +118,7 @@ static void iteration(Lower *l, int stage, int pos, Phase phase)
 	const Stage *s = &l->nest->stages.at[stage];
 	int var = s->loops[pos];
 	bool ahead = phase == PHASE_UPDATE && l->part->ahead[var];
+	assert(l->part->vars[var].bound);
 	if (phase == PHASE_UPDATE)
 		prefetch_in(l, stage, pos);
 	if (ahead)
@@ -271,6 +272,7 @@ static void running_loop(
 	int var = l->nest->stages.at[stage].loops[pos];
 	const Var *v = &l->nest->vars.at[var];
 	IntVec written = written_below(l, stage, pos);
+	assert(!l->part->vars[var].bound && span->count > 0);
 	LowNode *node = NEW(l->arena, LowNode);
 	node->kind = LOWNODE_LOOP;
 	node->dst = node->buffer = node->condition = -1;
@@ -749,6 +751,7 @@ static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 	for (int i = pos; i < s->nloops; i++)
 		if (loop_is_vector(l, s->loops[i]))
 			lanes = (int)loop_extent(l, s->loops[i]);
+	assert(!l->sums && n > 0 && copies > 0);
 	Accumulators sums = {.stage = stage,
 	    .pos = pos,
 	    .fresh = fresh,
@@ -800,6 +803,8 @@ static void reduce_across(Lower *l, int stage, int pos)
 static void walk(Lower *l, int stage, int pos, Phase phase)
 {
 	const Stage *s = &l->nest->stages.at[stage];
+	assert(pos >= 0 && pos <= s->nloops);
+	assert(phase < PHASE_LOAD || sums_are_of(l, stage));
 	if (l->part->failed)
 		return;
 	if (phase == PHASE_UPDATE && !l->sums &&
