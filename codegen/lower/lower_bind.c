@@ -56,7 +56,6 @@ Binding bind_var(Lower *l, int var, Binding binding)
 
 void unbind(Lower *l, int var)
 {
-	assert(l->part->vars[var].bound);
 	bind_var(l, var, (Binding){0});
 }
 

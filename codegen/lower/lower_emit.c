@@ -174,71 +174,68 @@ static bool key_equal(const Key *a, const Key *b)
 		    sizeof(int) * (size_t)a->lanes));
 }
 
-static int find(const Lower *l, const Key *key)
+static int find(const Part *p, const Key *key)
 {
-	uint32_t bucket = key_hash(key) & (uint32_t)(l->part->nbuckets - 1);
-	for (Numbered *n = l->part->buckets[bucket]; n; n = n->next)
-		if (n->depth >= l->part->scope->fenced &&
-		    l->part->open_serial[n->depth] == n->serial &&
+	uint32_t bucket = key_hash(key) & (uint32_t)(p->nbuckets - 1);
+	for (Numbered *n = p->buckets[bucket]; n; n = n->next)
+		if (n->depth >= p->scope->fenced &&
+		    p->open_serial[n->depth] == n->serial &&
 		    key_equal(&n->key, key))
 			return n->temp;
 	return -1;
 }
 
-static void link_numbered(Lower *l, Numbered *n)
+static void link_numbered(Part *p, Numbered *n)
 {
-	uint32_t bucket = key_hash(&n->key) & (uint32_t)(l->part->nbuckets - 1);
-	n->next = l->part->buckets[bucket];
-	l->part->buckets[bucket] = n;
+	uint32_t bucket = key_hash(&n->key) & (uint32_t)(p->nbuckets - 1);
+	n->next = p->buckets[bucket];
+	p->buckets[bucket] = n;
 }
 
 /* Twice the buckets; what stood in a scope that is closed is forgotten. */
-static void grow_buckets(Lower *l)
+static void grow_buckets(Part *p)
 {
-	Numbered **old = l->part->buckets;
-	int n = l->part->nbuckets;
-	l->part->nbuckets *= 2;
-	l->part->nnumbered = 0;
-	l->part->buckets =
-	    NEW_N(l->part->numbers, Numbered *, l->part->nbuckets);
+	Numbered **old = p->buckets;
+	int n = p->nbuckets;
+	p->nbuckets *= 2;
+	p->nnumbered = 0;
+	p->buckets = NEW_N(p->numbers, Numbered *, p->nbuckets);
 	for (int i = 0; i < n; i++)
 		for (Numbered *e = old[i], *next; e; e = next) {
 			next = e->next;
-			if (l->part->open_serial[e->depth] != e->serial)
+			if (p->open_serial[e->depth] != e->serial)
 				continue;
-			link_numbered(l, e);
-			l->part->nnumbered++;
+			link_numbered(p, e);
+			p->nnumbered++;
 		}
 }
 
-static void number(Lower *l, const Key *key, int temp, const Frame *scope)
+static void number(Part *p, const Key *key, int temp, const Frame *scope)
 {
-	Numbered *n = NEW(l->part->numbers, Numbered);
-	if (l->part->nnumbered++ > l->part->nbuckets)
-		grow_buckets(l);
+	Numbered *n = NEW(p->numbers, Numbered);
+	if (p->nnumbered++ > p->nbuckets)
+		grow_buckets(p);
 	*n = (Numbered){NULL, *key, temp, scope->depth, scope->serial};
-	link_numbered(l, n);
+	link_numbered(p, n);
 }
 
 /* A temporary of a scope that we are in. */
-static bool is_here(const Lower *l, int temp)
+static bool is_here(const Part *p, int temp)
 {
-	return temp < l->part->temps.n &&
-	    l->part->temps.at[temp].depth <= l->part->scope->depth;
+	return temp < p->temps.n && p->temps.at[temp].depth <= p->scope->depth;
 }
 
-static void stamp_arguments(const Lower *l, Key *key)
+static void stamp_arguments(const Part *p, Key *key)
 {
 	for (int i = 0; i < 3; i++) {
 		key->stamp[i] = 0;
 		if (key->arg[i] < 0)
 			continue;
-		const TempInfo *t = &l->part->temps.at[key->arg[i]];
-		assert(is_here(l, key->arg[i]));
+		const TempInfo *t = &p->temps.at[key->arg[i]];
+		assert(is_here(p, key->arg[i]));
 		if (t->mutable)
-			key->stamp[i] = t->stamp > l->part->epoch
-			    ? t->stamp
-			    : l->part->epoch;
+			key->stamp[i] =
+			    t->stamp > p->epoch ? t->stamp : p->epoch;
 	}
 }
 
@@ -262,22 +259,22 @@ static bool may_leave(const Frame *s, const Key *key)
 }
 
 /* The outermost scope in which all arguments are known. */
-static Frame *place(const Lower *l, const Key *key)
+static Frame *place(const Part *p, const Key *key)
 {
 	int depth = 0;
 	for (int i = 0; i < 3; i++) {
 		if (key->arg[i] < 0)
 			continue;
-		if (l->part->temps.at[key->arg[i]].mutable)
-			return l->part->scope;
-		if (l->part->temps.at[key->arg[i]].depth > depth)
-			depth = l->part->temps.at[key->arg[i]].depth;
+		if (p->temps.at[key->arg[i]].mutable)
+			return p->scope;
+		if (p->temps.at[key->arg[i]].depth > depth)
+			depth = p->temps.at[key->arg[i]].depth;
 	}
 	for (int i = 0; i < key->address.n; i++) {
-		int d = l->part->temps.at[key->address.terms[i].temp].depth;
+		int d = p->temps.at[key->address.terms[i].temp].depth;
 		depth = d > depth ? d : depth;
 	}
-	Frame *s = l->part->scope;
+	Frame *s = p->scope;
 	while (s->depth > depth && may_leave(s, key))
 		s = s->up;
 	return s;
@@ -315,11 +312,11 @@ static void note_lanes(Lower *l, const Key *key, TempInfo *t)
 
 static int emit_key(Lower *l, Key *key, const char *hint)
 {
-	stamp_arguments(l, key);
-	int temp = find(l, key);
+	stamp_arguments(l->part, key);
+	int temp = find(l->part, key);
 	if (temp >= 0)
 		return temp;
-	Frame *scope = place(l, key);
+	Frame *scope = place(l->part, key);
 	assert(scope->depth <= l->part->scope->depth);
 	assert(low_op_has_result(key->op) && !low_op_writes(key->op));
 	assert(key->buffer < 0 || l->part->low_buffer[key->buffer] >= 0);
@@ -335,7 +332,7 @@ static int emit_key(Lower *l, Key *key, const char *hint)
 	if (key->buffer >= 0)
 		node->buffer = l->part->low_buffer[key->buffer];
 	node->address = key->address;
-	number(l, key, temp, scope);
+	number(l->part, key, temp, scope);
 	return temp;
 }
 
@@ -364,16 +361,16 @@ int emit_op(Lower *l, LowOpcode op, DType type, int lanes, int a, int b,
 int emit_known(Lower *l, Key *key)
 {
 	key->buffer = -1;
-	stamp_arguments(l, key);
-	return find(l, key);
+	stamp_arguments(l->part, key);
+	return find(l->part, key);
 }
 
 void note_known(Lower *l, Key *key, int temp)
 {
-	assert(is_here(l, temp));
+	assert(is_here(l->part, temp));
 	key->buffer = -1;
-	stamp_arguments(l, key);
-	number(l, key, temp, l->part->scope);
+	stamp_arguments(l->part, key);
+	number(l->part, key, temp, l->part->scope);
 }
 
 int const_int(Lower *l, DType type, int lanes, int64_t value)
@@ -403,7 +400,7 @@ int const_zero(Lower *l, DType type, int lanes)
 
 LowNode *emit_into(Lower *l, int dst, LowOpcode op, int a, int b, int c)
 {
-	assert(dst >= 0 && is_here(l, dst));
+	assert(dst >= 0 && is_here(l->part, dst));
 	assert(low_op_has_result(op));
 	l->part->temps.at[dst].mutable = true;
 	l->part->temps.at[dst].stamp = ++l->part->stamp;
@@ -434,7 +431,7 @@ void note_control(Lower *l)
 
 void branch_begin(Lower *l, Branch *b, int condition)
 {
-	assert(condition >= 0 && is_here(l, condition));
+	assert(condition >= 0 && is_here(l->part, condition));
 	assert(l->f->temps.at[condition].type == DT_BOOL);
 	assert(l->f->temps.at[condition].lanes == 1);
 	b->node = NEW(l->arena, LowNode);

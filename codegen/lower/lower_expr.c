@@ -498,13 +498,14 @@ static Value eval_logic(Lower *l, const Expr *e)
 
 static Value eval_read(Lower *l, const Expr *e)
 {
-	Lower in = *l;
+	Lower own;
 	/* what threads share out is there, rows too many as well */
-	if (l->machine->gpu &&
-	    l->nest->buffers.at[e->id].scope == SCOPE_REG)
-		in.clamp = NULL;
-	Index address = buffer_address(&in, e->id, e->arg, e->narg);
-	return memory_load(l, e->id, address);
+	if (l->machine->gpu && l->nest->buffers.at[e->id].scope == SCOPE_REG) {
+		own = *l;
+		own.clamp = NULL;
+		l = &own;
+	}
+	return memory_load(l, e->id, buffer_address(l, e->id, e->arg, e->narg));
 }
 
 Value eval(Lower *l, const Expr *e)

@@ -195,7 +195,6 @@ Index index_without(Lower *l, Index x, int symbol)
 
 static int vector_op(Lower *l, LowOpcode op, int a, int b)
 {
-	assert(l->lanes > 1 && l->f->temps.at[a].lanes == l->lanes);
 	return emit_op(l, op, DT_INDEX, l->lanes, a, b, -1, "iv");
 }
 

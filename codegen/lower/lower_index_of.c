@@ -67,8 +67,9 @@ Index index_of_var(Lower *l, int var)
 
 Index index_of_axis(Lower *l, int stage, int axis)
 {
-	const StageAxis *a = &l->nest->stages.at[stage].axes[axis];
-	assert(axis >= 0 && axis < l->nest->stages.at[stage].naxes);
+	const Stage *s = &l->nest->stages.at[stage];
+	const StageAxis *a = &s->axes[axis];
+	assert(axis >= 0 && axis < s->naxes);
 	Index x = index_of_var(l, a->var);
 	if (a->start)
 		x = index_add(l, x, index_of(l, a->start), 1);

@@ -160,7 +160,7 @@ bool tail_clamps(const Lower *l, int stage)
 	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
 	if (s->fill || s->tail == TAIL_PAD)
 		return false;
-	return reg || (sums_are_of(l, stage) && l->sums->clamps);
+	return reg || (l->sums && l->sums->stage == stage && l->sums->clamps);
 }
 
 const bool *tail_clamped_axes(Lower *l, int stage)
