@@ -1,6 +1,7 @@
 /* A trace applied to the plain nest. */
 #include "schedule/internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "schedule/plan/plan.h"
@@ -55,6 +56,7 @@ Refusal apply_step(Nest *nest, const Step *step, ApplyContext *context)
 	};
 	Refusal why = primitive_check(step);
 
+	assert(!nest->nparts && "its parts have nests of their own");
 	if (context->use_slots)
 		context->nslots += call_nslots(step);
 	if (!why && step->nouts && primitive_outs(step->primitive) == '-')
@@ -198,6 +200,7 @@ Trace *schedule_plain(Arena *arena, const Program *program)
 
 	for (int i = 0; i < nest->order.n; i++) {
 		int number = nest->stages.at[nest->order.at[i]].block;
+		assert(number >= 0 && number < program->nblocks);
 		const Block *block = &program->blocks[number];
 		int axis = parallel_axis(block);
 		if (axis >= 0)
@@ -215,6 +218,7 @@ static void tell(Error *error, const Trace *trace, const Refused *refused)
 	Buf text = {0};
 	Trace one = {{0}};
 
+	assert(refused->why && refused->step < trace->steps.n);
 	if (refused->step < 0) {
 		error_set(
 		    error, STATUS_INPUT, "the schedule: %s", refused->why);
@@ -238,6 +242,7 @@ Nest *nest_under(Arena *arena, const Program *program, const Machine *machine,
 	Refusal why;
 	int step = -1;
 
+	assert(first >= 0 && first <= end && end <= trace->steps.n);
 	steps.steps.at = trace->steps.at + first;
 	steps.steps.n = end - first;
 	if (trace_apply(nest, &steps, &context, &step, &why))
@@ -281,6 +286,7 @@ bool schedule_fits(Arena *arena, const Program *program, const Machine *machine,
 		return false;
 	Plan *plan = plan_record(arena, nest, machine);
 	int64_t *values = NEW_N(arena, int64_t, tape_size(plan->tape));
+	assert(tape_nslots(plan->tape) == 0);
 	tape_eval(plan->tape, NULL, values);
 	return !plan_limits(plan, machine, values);
 }

@@ -11,6 +11,7 @@
  * and the groups in an order in which each reads of those before it alone. */
 #include "schedule/internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct {
@@ -33,6 +34,7 @@ static Refusal take_block(Scopes *s, const Lookup *blocks, const Arg *arg)
 {
 	if (arg->open || arg->key || arg->value.kind != VALUE_WORD)
 		return "a group has blocks";
+	assert(s->heads.n > 0);
 	int e = lookup_first(blocks, arg->value.word, strlen(arg->value.word));
 	if (e < 0)
 		return "there is no block of that name";
@@ -96,6 +98,7 @@ static Refusal check_order(const Scopes *s, int *step)
 {
 	for (int i = 0; i < s->program->nblocks; i++) {
 		Order o = {s, s->part_of[i], false};
+		assert(o.part >= 0 && o.part < s->heads.n);
 		expr_walk(s->program->blocks[i].body, look_at_read, &o);
 		*step = s->heads.at[o.part];
 		if (o.early)
@@ -113,6 +116,7 @@ static const char **names_of(const Scopes *s)
 	const char **names = NEW_N(s->arena, const char *, s->heads.n);
 	for (int i = 0; i < s->heads.n; i++) {
 		const Step *group = &s->trace->steps.at[s->heads.at[i]];
+		assert(group->nargs > 0);
 		names[i] = group->args[group->nargs - 1].value.word;
 	}
 	return names;
@@ -133,6 +137,7 @@ Nest *nest_of_groups(Arena *arena, const Program *program,
 		*refused = (Refused){step, why};
 		return NULL;
 	}
+	assert(s.heads.at[0] == 0 && "no step stands before the first group");
 	Program **parts = program_parts(
 	    arena, program, s.part_of, names_of(&s), s.heads.n);
 	Nest *nest = NEW(arena, Nest);

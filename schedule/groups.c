@@ -84,6 +84,7 @@ static void rank_blocks(Cut *c)
 	for (int i = 0; i < p->nblocks; i++) {
 		c->rank[i] =
 		    start[program_rank(p, p->blocks[i].definition)]++;
+		assert(c->rank[i] < p->nblocks);
 		c->at[c->rank[i]] = i;
 	}
 }
@@ -138,6 +139,7 @@ static bool only_read_by(const Cut *c, int group, int reader)
 
 static bool stands_before(const Cut *c, int block, int group)
 {
+	assert(c->product[group] != NONE);
 	return c->rank[block] < c->rank[c->product[group]];
 }
 
@@ -275,6 +277,7 @@ static IntVec find_ahead(const Cut *c, int block)
 static void join_group(Cut *c, int from, int to)
 {
 	int first = c->product[from], second = c->product[to];
+	assert(from != to && first != NONE && second != NONE);
 	const Rows *rows = rows_between(c->arena, c->program, first, second);
 	for (int i = 0; rows && i < c->program->nblocks; i++)
 		if (rows->between[i] || c->group[i] == from)
@@ -415,6 +418,7 @@ static void cut_large(Cut *c)
 		if (size[g]++ == BLOCKS_MOST) {
 			size[g] = 1;
 			piece[g] = c->ngroups;
+			assert(c->ngroups < n);
 			c->product[c->ngroups++] = NONE;
 		}
 		c->group[i] = piece[g];
@@ -535,8 +539,10 @@ static Groups *programs_of(Arena *arena, const Cut *c, const Program *whole)
 		position[order[i]] = i;
 		names[i] = name_of(c, order[i]);
 	}
-	for (int i = 0; i < whole->nblocks; i++)
+	for (int i = 0; i < whole->nblocks; i++) {
+		assert(c->group[i] >= 0 && c->group[i] < g->n);
 		g->group_of[i] = position[c->group[i]];
+	}
 	Program **parts =
 	    program_parts(arena, whole, g->group_of, names, g->n);
 	g->groups = NEW_N(arena, Group, g->n);
@@ -571,6 +577,7 @@ static void cut_others(Cut *c, const Groups *joined, const Machine *machine)
 		if (kept[joined->group_of[i]])
 			continue;
 		c->group[i] = first + piece[i];
+		assert(c->group[i] < n && "there are no empty groups");
 		c->product[c->group[i]] = NONE;
 		if (c->group[i] >= c->ngroups)
 			c->ngroups = c->group[i] + 1;
@@ -646,7 +653,9 @@ Trace *groups_join(
 Trace *groups_trace(Arena *arena, const Groups *g, int group,
     const Trace *trace, Error *error)
 {
+	assert(group >= 0 && group < g->n);
 	int first = g->groups[group].same_as;
+	assert(g->groups[first].same_as == first);
 	if (first == group)
 		return arena_memdup(arena, trace, sizeof *trace);
 	return trace_between(arena, g->groups[first].program,

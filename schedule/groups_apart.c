@@ -13,6 +13,7 @@
  * element; each part is asked again.  Of machines there are two, those with vectors
  * of 64 bytes and all others, so that most targets have the same groups.  These also
  * say which of two ways to cut a program is better (groups_better). */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -145,6 +146,7 @@ static bool cut_behind(const Program *p, int reduction, bool *first)
 {
 	bool all = true;
 	CutReach r = {.program = p, .first = first};
+	assert(block_reduces(&p->blocks[reduction]));
 	memset(first, 0, sizeof *first * (size_t)p->nblocks);
 	first[reduction] = true;
 	for (int i = reduction; i >= 0; i--)
@@ -166,7 +168,9 @@ static Program **parts_of(Arena *arena, const Program *p, const bool *first)
 	int *part = NEW_N(arena, int, p->nblocks);
 	for (int i = 0; i < p->nblocks; i++)
 		part[i] = !first[i];
-	return program_parts(arena, p, part, names, 2);
+	Program **parts = program_parts(arena, p, part, names, 2);
+	assert(parts[0]->nblocks + parts[1]->nblocks == p->nblocks);
+	return parts;
 }
 
 static bool has_input(const Program *p, const char *name)
@@ -264,8 +268,11 @@ static void cut_group(Judged *j, const Program *group, int *piece, int *pieces)
 	Program **parts = best_parts(j, arena, group);
 	for (int i = 0; i < 2 && parts; i++)
 		cut_group(j, parts[i], piece, pieces);
-	for (int i = 0; i < group->nblocks && !parts; i++)
-		piece[known(&j->whole, group->blocks[i].name)] = *pieces;
+	for (int i = 0; i < group->nblocks && !parts; i++) {
+		int block = known(&j->whole, group->blocks[i].name);
+		assert(block != NONE);
+		piece[block] = *pieces;
+	}
 	*pieces += !parts;
 	arena_free(arena);
 }
@@ -313,6 +320,7 @@ void groups_better(const Groups *first, const Groups *second,
 {
 	Judged j = judge(machine);
 	int n = first->n + second->n;
+	assert(first->whole == second->whole);
 	int *up = NEW_N(j.arena, int, n);
 	bool *differs = NEW_N(j.arena, bool, n);
 	for (int i = 0; i < n; i++)

@@ -147,6 +147,8 @@ bool edit_has_plain_layout(const NestBuffer *buffer);
 bool edit_is_pristine(const Nest *nest, int stage);
 /* The loop's block is a running reduction over that loop alone. */
 Refusal edit_scan(const Nest *nest, int loop, int *stage, Prefix *prefix);
+/* The block as if it were new, of that body: its axes are others. */
+void edit_remake(Nest *nest, int stage, Expr *body);
 /* A reduction becomes a block without, of that body. */
 void edit_make_elementwise(Nest *nest, int stage, Expr *body);
 /* The same without one axis, of a reduction. */

@@ -13,6 +13,7 @@
  * anew for each block. */
 #include "schedule/internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,6 +201,7 @@ static bool add_moves(Expr *e, void *context)
 	if (from < 0 || w->role[from] != BETWEEN)
 		return true;
 	bool first = !w->moves[from];
+	assert(w->moves[w->reader] && "readers are looked at before");
 	if (first)
 		w->moves[from] =
 		    NEW_N(w->arena, int, p->blocks[from].naxes);

@@ -51,6 +51,8 @@ static void sketch_parts(Sketch *s)
 			for (int p = first_part(arg); p < arg->domain.parts;
 			     p++) {
 				int n = arg->domain.nvalues[p];
+				assert(n > 0 && n <= INT16_MAX);
+				assert(s->nparts < CANDIDATE_PARTS);
 				uint8_t part = (uint8_t)s->nparts++;
 				if (slot)
 					s->slot_parts[s->nslots] = part;
@@ -68,6 +70,7 @@ static void sketch_parts(Sketch *s)
 
 static TraceValue part_value(const Part *part, int position)
 {
+	assert(position >= 0 && position < part->size);
 	return part->values[position];
 }
 
@@ -83,6 +86,7 @@ static Step step_copy(Arena *arena, const Step *step)
 static void decide(Arena *arena, Arg *arg, int part, TraceValue v)
 {
 	int n = arg->domain.parts;
+	assert(part == first_part(arg) || (!arg->open && part < n));
 	arg->open = false;
 	if (arg->domain.kind == DOMAIN_CHOICE) {
 		arg->value = v;
@@ -155,7 +159,6 @@ Sketch sketch_of(
 	Sketch s = {.name = name};
 	s.trace = trace = decide_beyond(arena, trace, &s.nsettled);
 	sketch_parts(&s);
-	assert(s.nparts <= CANDIDATE_PARTS);
 	s.canonical = trace_canonical(arena, program, trace);
 	return s;
 }
@@ -207,9 +210,15 @@ Space *space_new(Arena *arena, const Program *program, const Machine *machine,
 	return space;
 }
 
+static const Sketch *sketch_at(const Space *space, int sketch)
+{
+	assert(sketch >= 0 && sketch < space->sketches.n);
+	return &space->sketches.at[sketch];
+}
+
 int space_nsettled(const Space *space, int sketch)
 {
-	return space->sketches.at[sketch].nsettled;
+	return sketch_at(space, sketch)->nsettled;
 }
 
 int space_nsketches(const Space *space)
@@ -219,22 +228,24 @@ int space_nsketches(const Space *space)
 
 const Trace *space_sketch(const Space *space, int sketch)
 {
-	return space->sketches.at[sketch].trace;
+	return sketch_at(space, sketch)->trace;
 }
 
 const char *space_sketch_name(const Space *space, int sketch)
 {
-	return space->sketches.at[sketch].name;
+	return sketch_at(space, sketch)->name;
 }
 
 int space_nparts(const Space *space, int sketch)
 {
-	return space->sketches.at[sketch].nparts;
+	return sketch_at(space, sketch)->nparts;
 }
 
 int space_part_size(const Space *space, int sketch, int part)
 {
-	return space->sketches.at[sketch].parts[part].size;
+	const Sketch *s = sketch_at(space, sketch);
+	assert(part >= 0 && part < s->nparts);
+	return s->parts[part].size;
 }
 
 /* --- exact counts of any length ------------------------------------------------ */
@@ -254,14 +265,16 @@ static void big_mul(Big *b, uint32_t k)
 		b->limb[i] = (uint32_t)(carry % LIMB);
 		carry /= LIMB;
 	}
-	if (carry && b->n < LIMBS)
+	assert(!carry || b->n < LIMBS);
+	if (carry)
 		b->limb[b->n++] = (uint32_t)carry;
 }
 
 static void big_add(Big *a, const Big *b)
 {
 	uint64_t carry = 0;
-	for (int i = 0; i < LIMBS && (i < b->n || i < a->n || carry); i++) {
+	for (int i = 0; i < b->n || i < a->n || carry; i++) {
+		assert(i < LIMBS);
 		if (i == a->n)
 			a->limb[a->n++] = 0;
 		carry += a->limb[i];
@@ -354,6 +367,7 @@ int64_t space_size(const Space *space, int64_t most)
 bool space_at(Space *space, int64_t i, Candidate *out)
 {
 	Refusal why;
+	assert(i >= 0);
 	memset(out, 0, sizeof *out);
 	for (int k = 0; k < space->sketches.n; k++) {
 		const Sketch *s = &space->sketches.at[k];
@@ -367,6 +381,7 @@ bool space_at(Space *space, int64_t i, Candidate *out)
 			out->at[p] = (int16_t)(i % s->parts[p].size);
 			i /= s->parts[p].size;
 		}
+		assert(i == 0);
 		return space_legal(space, out, &why);
 	}
 	return false;

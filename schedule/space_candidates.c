@@ -106,6 +106,7 @@ bool space_sample(Space *space, Rng *rng, Candidate *out)
 static void move_part(const Sketch *s, Rng *rng, int p, Candidate *c)
 {
 	int size = s->parts[p].size;
+	assert(size > 1 && c->at[p] >= 0 && c->at[p] < size);
 	uint64_t r = rng_below(rng, 4);
 	if (s->parts[p].slot >= 0 && r < 2) {
 		int at = c->at[p] + (r ? 1 : -1);
@@ -145,6 +146,7 @@ bool space_mutate(Space *space, Rng *rng, const Candidate *from, Candidate *out)
 
 Trace *space_trace(Arena *arena, Space *space, const Candidate *c)
 {
+	assert(c->sketch < space->sketches.n);
 	return sketch_fill(
 	    arena, &space->sketches.at[c->sketch], c->at, false);
 }
@@ -199,6 +201,7 @@ static bool sketch_matches(const Sketch *s, const Trace *trace, Candidate *out)
 					return false;
 		}
 	}
+	assert(part == s->nparts);
 	return true;
 }
 
@@ -222,6 +225,7 @@ bool space_find(Space *space, const Trace *trace, Candidate *out)
 uint64_t space_register_tile(Space *space, const Candidate *candidate)
 {
 	const Plan *plan = space_entry(space, candidate)->plan;
+	assert(plan);
 	const int64_t *values = space_values(space, plan, candidate);
 	const PlanStage *s = &plan->stages[plan->anchor];
 	uint64_t hash = candidate->sketch;
@@ -367,6 +371,7 @@ static void keep_samples(
 static void improve(Space *space, Rng *rng, Kept *kept)
 {
 	int blocks = space->program->nblocks;
+	assert(blocks > 0);
 	int steps = blocks * FIRST_STEPS <= FIRST_WORK ? FIRST_STEPS
 						       : FIRST_WORK / blocks;
 	for (int i = 0; i < kept->n; i++)
@@ -417,6 +422,7 @@ bool space_first_within(Space *space, int tries, int64_t work, Candidate *out)
 	Rng rng = rng_stream(FIRST_SEED, 0, 0);
 	Kept kept;
 	int blocks = space->program->nblocks, best = 0;
+	assert(tries >= 0 && work >= 0);
 	kept.n = 0;
 	declared.block_shared_most = 0;
 	space->machine = &declared;

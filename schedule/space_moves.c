@@ -2,6 +2,7 @@
  * one step leads to; and a candidate of one sketch carried over to another. */
 #include "schedule/space.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ static int parts_of(const Sketch *s, Move move, int *parts)
 
 static void draw_other(const Part *part, Rng *rng, int16_t *at)
 {
+	assert(part->size > 1 && *at >= 0 && *at < part->size);
 	int step = 1 + (int)rng_below(rng, (uint64_t)part->size - 1);
 	*at = (int16_t)((*at + step) % part->size);
 }
@@ -116,6 +118,8 @@ static void carry(const Sketch *s, const Candidate *from, const Sketch *t,
 		int at = -1;
 		bool drawn = loose && !rng_below(rng, loose);
 		int p = drawn ? -1 : alike_in(s, t, b, canonical);
+		assert(p < 0 ||
+		    (from->at[p] >= 0 && from->at[p] < s->parts[p].size));
 		if (p >= 0)
 			at = nearest(b, &s->parts[p].values[from->at[p]]);
 		out->at[q] = (int16_t)(at >= 0
@@ -132,6 +136,7 @@ static bool move_sketch(Space *space, Rng *rng, const Candidate *from,
 	int other = (int)rng_below(rng, (uint64_t)n - 1);
 	memset(out, 0, sizeof *out);
 	out->sketch = (uint16_t)(other + (other >= from->sketch));
+	assert(out->sketch != from->sketch && out->sketch < n);
 	carry(&space->sketches.at[from->sketch], from,
 	    &space->sketches.at[out->sketch], false, rng, loose, out);
 	return true;
@@ -164,6 +169,7 @@ bool space_move(
     Space *space, Rng *rng, Move move, const Candidate *from, Candidate *out)
 {
 	Refusal why;
+	assert(move < MOVES && from->sketch < space->sketches.n);
 	for (int i = 0; i < TRIES; i++) {
 		if (!move_once(space, rng, move, i, from, out))
 			return false;
@@ -229,6 +235,7 @@ static void step_sketch(Neighbours *near, int sketch)
 int space_neighbours(
     Space *space, const Candidate *from, Candidate *out, int most)
 {
+	assert(from->sketch < space->sketches.n && most >= 0);
 	Neighbours near = {space, from, out, 0, most};
 	const Sketch *s = &space->sketches.at[from->sketch];
 	for (int p = 0; p < s->nparts; p++)
@@ -304,6 +311,7 @@ static int likeness(const Sketch *s, const Sketch *t)
 bool space_carry(
     Space *space, const Space *other, const Candidate *from, Candidate *out)
 {
+	assert(from->sketch < other->sketches.n);
 	const Sketch *s = &other->sketches.at[from->sketch], *t = NULL;
 	int most = INT_MIN;
 	Rng rng = rng_stream(1, 0, 0);

@@ -8,7 +8,9 @@
 
 void space_keep_sketches(Space *space, const int *sketches, int n)
 {
+	assert(n > 0);
 	for (int i = 0; i < n; i++) {
+		assert(!i || sketches[i - 1] < sketches[i]);
 		assert(sketches[i] >= i && sketches[i] < space->sketches.n);
 		space->sketches.at[i] = space->sketches.at[sketches[i]];
 	}
@@ -66,6 +68,7 @@ void space_keep_values(
 char *space_value_text(const Space *space, int sketch, int part, int position)
 {
 	Buf text = {0};
+	assert(position < space_part_size(space, sketch, part));
 	value_print(&text,
 	    &space->sketches.at[sketch].parts[part].values[position]);
 	return text.data;

@@ -8,6 +8,7 @@
  * and where all tiles are whole no block has tails to be told how. */
 #include "schedule/space.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* The iterations in which something counts; more than any where all are made. */
@@ -23,6 +24,7 @@ static int64_t iterations_needed(const PlanRoom *room, const int64_t *values)
 static int first_enough(const Part *part, int last, int64_t needed)
 {
 	int at = 0;
+	assert(last < part->size);
 	while (at < last && part->values[at].i < needed)
 		at++;
 	return at;

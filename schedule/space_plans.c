@@ -76,6 +76,7 @@ static void record_plan(Space *space, const Sketch *s, PlanEntry *entry)
 	int64_t asked = tape_asked(space->tape);
 	int step;
 	Refusal why;
+	assert(!entry->plan && !entry->why);
 	if (trace_apply(nest, trace, &context, &step, &why)) {
 		assert(context.nslots == s->nslots);
 		entry->plan = plan_kept(space->plans, scratch, nest,
@@ -130,6 +131,7 @@ static void table_grow(Space *space)
 {
 	PlanEntry *old = space->table;
 	int n = space->table_size;
+	assert(!(n & (n - 1)) && "the hash is masked");
 	space->table_size *= 2;
 	space->table = NEW_N(space->arena, PlanEntry, space->table_size);
 	unsigned mask = (unsigned)space->table_size - 1;
@@ -146,6 +148,7 @@ static void table_grow(Space *space)
 /* The same plan for other positions counts as if it were recorded. */
 static void take_plan(Space *space, const PlanEntry *like, PlanEntry *entry)
 {
+	assert(like->plan && like->alike);
 	entry->plan = like->plan;
 	entry->used = like->used;
 	entry->alike = like->alike;
@@ -166,6 +169,7 @@ static const PlanEntry *keep_last(
 static const PlanEntry *entry_of(
     Space *space, const Candidate *c, const PlanEntry *like)
 {
+	assert(c->sketch < space->sketches.n);
 	const Sketch *s = &space->sketches.at[c->sketch];
 	if (space->last && space->last_sketch == c->sketch &&
 	    same_structure(s, c, space->last))
@@ -193,6 +197,7 @@ static const PlanEntry *entry_of(
 		table_grow(space);
 		e = table_place(space, s, c, key);
 	}
+	assert(space->table_used * 2 <= space->table_size);
 	return keep_last(space, c, e);
 }
 
@@ -275,6 +280,7 @@ static Filled take_sizes(
     Space *space, Filled f, const Candidate *equal, Candidate *c)
 {
 	Refusal ignored;
+	assert(equal->sketch == c->sketch);
 	f.values = space_values(space, f.plan, equal);
 	if (guards_hold(f.plan, f.values, &ignored))
 		*c = *equal;

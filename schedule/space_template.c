@@ -5,6 +5,7 @@
  * the step that refused where most steps applied. */
 #include "schedule/space.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { TRIES = 64 };
@@ -57,6 +58,7 @@ static bool template_applies(const Program *program, const Machine *machine,
 		applies = try_one(program, machine, s, at, &furthest);
 		draw_words(s, &rng, at);
 	}
+	assert(applies || furthest.step >= 0);
 	if (!applies)
 		diag_error(diag, program->source,
 		    template->trace->steps.at[furthest.step].span, "%s",

@@ -9,6 +9,8 @@
  * both for each product. */
 #include "schedule/plan/cost_gpu.h"
 
+#include <assert.h>
+
 enum { ROW = FRAGMENT_ROW, ROWS = 8, WORD = 4 };
 
 /* Loops of a fragment: a row's, a column's, steps'; then those of the threads that
@@ -52,6 +54,7 @@ int matrix_width(const StageNow *now, const PlanAccess *a, uint32_t code,
     double *turns)
 {
 	const PlanStage *s = now->stage;
+	assert(s->fragment);
 	const AccessNow *at = access_now(now, a);
 	bool column = at->moves >> (s->fragment_loop + 1) & 1;
 	int64_t stride = a->bytes *
@@ -97,6 +100,7 @@ static double columns_of(const StageNow *now)
 double group_cycles(const StageNow *now, double rate)
 {
 	const Intrinsic *in = now->stage->fragment;
+	assert(is_group(now->stage));
 	return machine_gpu_costs(now->machine)->group +
 	    GROUP_ROWS * columns_of(now) * in->terms / rate;
 }
@@ -104,6 +108,7 @@ double group_cycles(const StageNow *now, double rate)
 double group_reading(const StageNow *now, const PlanAccess *a)
 {
 	const AccessNow *at = access_now(now, a);
+	assert(is_group(now->stage) && !a->write);
 	bool row = at->moves >> now->stage->fragment_loop & 1;
 	double banks = now->machine->banks > 0 ? now->machine->banks : 32;
 	return (row ? GROUP_ROWS : columns_of(now)) * GROUP_LINE /

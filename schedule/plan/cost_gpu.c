@@ -12,6 +12,7 @@
  *               part of the others, since nothing overlaps perfectly
  *
  * All is for a launch with numbers: no program is built. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -737,6 +738,7 @@ void launch_counts(const Plan *plan, const Machine *machine,
     const int64_t *values, int stage, BodyCounts *n)
 {
 	const PlanStage *s = &plan->stages[stage];
+	assert(!s->ahead && s->launch >= 0);
 	Needs needs = launch_needs(plan, machine, values, s->launch);
 	LaunchCost cost = {0};
 	Launch l = {.machine = machine,

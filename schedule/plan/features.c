@@ -5,6 +5,7 @@
  * of the whole program.  Loops and accesses are the heaviest stage's. */
 #include "schedule/plan/features.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -158,7 +159,8 @@ static void put_part(const Plan *plan, const Machine *m, const int64_t *values,
 	const StageCost *c = NULL;
 	if (m->gpu) {
 		LaunchCost g;
-		launch_next(plan, m, values, part->first, &g);
+		bool found = launch_next(plan, m, values, part->first, &g);
+		assert(found && g.first == part->first);
 		if (!g.resident)
 			g.seconds = 0; /* its needs say why */
 		row = put_gpu(s, &g, m, values, row);
@@ -177,6 +179,7 @@ int plan_stage_features(const Plan *plan, const Machine *machine,
 {
 	const PlanPart *parts = plan->parts[machine->gpu];
 	int n = plan->nparts[machine->gpu];
+	assert(most >= 0);
 	n = n < most ? n : most;
 	memset(rows, 0, sizeof *rows * STAGE_FEATURES * (size_t)n);
 	for (int i = 0; i < n; i++, rows += STAGE_FEATURES) {
@@ -285,6 +288,7 @@ void plan_features(const Plan *plan, const Machine *machine,
 const char *feature_name(int column, char name[FEATURE_NAME])
 {
 	int at = 0;
+	assert(column >= 0 && column < FEATURES);
 	snprintf(name, FEATURE_NAME, "unused%d", column);
 #define STAGE(word, sum, cpu, gpu, formula) NAME("stage1." #word)
 #include "schedule/plan/features.def"

@@ -3,6 +3,7 @@
  * differs by a decision or two: quantities are evaluated again only if a slot has
  * changed that they depend on, and a stage is counted once for all plans that have
  * it and all candidates alike in the slots that it depends on. */
+#include <assert.h>
 #include <string.h>
 
 #include "lib/hash.h"
@@ -115,6 +116,7 @@ static StageKnown *stage_place(
 static const StageCost *stage_known(const Plan *plan, int stage,
     const Machine *m, const int64_t *values, Known wanted)
 {
+	assert(stage >= 0 && stage < plan->nstages);
 	const PlanStage *s = &plan->stages[stage];
 	StageKnown *k = stage_place(plan, stage, values);
 	if (k->machine != m)

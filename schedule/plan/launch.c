@@ -1,6 +1,7 @@
 /* Launches of a GPU: how many blocks and threads they have, and what they ask of a
  * processor: threads of a block, bytes that it shares, registers of a thread.  Too
  * much of one is refused here, before any compiler. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -127,6 +128,7 @@ Needs launch_needs(const Plan *plan, const Machine *m, const int64_t *values,
     int first)
 {
 	Needs n = {.shape = {.grid = {1, 1, 1}, .block = {1, 1, 1}}};
+	assert(plan->stages[first].launch == first);
 	for (int i = first; i >= 0; i = plan->stages[i].next) {
 		const PlanStage *s = &plan->stages[i];
 		launch_shape(s, values, &plan->shapes[i]);

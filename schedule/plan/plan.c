@@ -73,6 +73,7 @@ static void coefs_add(Recorder *r, Coefs *sum, const Coefs *c, Handle times)
 
 static void coefs_put(Recorder *r, int loop, Handle times, Coefs *sum)
 {
+	assert(loop >= 0 && loop < r->stage->nloops);
 	Handle *h = &sum->of[loop];
 	*h = *h == HANDLE_NONE ? times : tape_add(r->tape, *h, times);
 }
@@ -294,6 +295,7 @@ static int loops_above(const Recorder *r, const NestBuffer *b)
 		return 0;
 	const Var *v = &r->nest->vars.at[b->alloc];
 	int last = v->nparts ? v->parts[v->nparts - 1] : b->alloc;
+	assert(r->position[last] < r->stage->nloops);
 	return r->position[last] + 1;
 }
 
@@ -368,6 +370,7 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 {
 	PlanStage *s = r->stage;
 	const NestBuffer *b = &r->nest->buffers.at[buffer];
+	assert(nindex == b->ndim);
 	if (s->naccesses == PLAN_ACCESSES)
 		return;
 	if (r->settled)
@@ -685,6 +688,7 @@ static void add_digits(Recorder *r, int var, const Var *whole, Handle step)
 		l->extent = extent;
 		l->iterations = iterations;
 		iterations = HANDLE_NONE;
+		assert(r->ndigits < PLAN_DEPTH);
 		r->digits[r->ndigits].var = var;
 		r->digits[r->ndigits].part = whole->parts[p];
 		r->digits[r->ndigits].of_var = tape_ceildiv(tape, low, step);
@@ -763,12 +767,14 @@ static void add_mover(PlanAxis *a, int loop, Handle step)
 			a->step[i] = a->step[i + 1];
 		}
 	}
+	assert(!a->nmovers || a->mover[a->nmovers - 1] < loop);
 	a->mover[a->nmovers] = loop;
 	a->step[a->nmovers++] = step;
 }
 
 static void record_axis(Recorder *r, const Stage *owner, const StageAxis *axis)
 {
+	assert(r->stage->naxes < PLAN_DEPTH);
 	PlanAxis *a = &r->stage->axes[r->stage->naxes];
 	*a = (PlanAxis){.covered = nest_covered(r->nest, axis->var),
 	    .end = axis->end,

@@ -20,6 +20,7 @@ static void assert_maybe_handle(const Plan *plan, Handle h)
 static void assert_loops(const Plan *plan, const PlanStage *s)
 {
 	assert(s->own >= 0 && s->own <= s->nloops && s->nloops <= PLAN_DEPTH);
+	assert(s->common >= 0 && s->common <= s->nloops);
 	for (int l = 0; l < s->nloops; l++) {
 		const PlanLoop *loop = &s->loops[l];
 		assert_handle(plan, loop->extent);
@@ -45,6 +46,7 @@ static void assert_axes(const Plan *plan, const PlanStage *s)
 		for (int i = 0; i < axis->nmovers; i++) {
 			assert(axis->mover[i] >= 0 &&
 			    axis->mover[i] < s->nloops);
+			assert(s->loops[axis->mover[i]].axis >= 0);
 			assert(!i || axis->mover[i - 1] <= axis->mover[i]);
 			assert_handle(plan, axis->step[i]);
 		}
@@ -63,11 +65,19 @@ static void assert_access(
 	assert_maybe_handle(plan, a->elements);
 	assert_maybe_handle(plan, a->slots);
 	assert((a->scope == SCOPE_SHARED) == (a->elements != HANDLE_NONE));
+	for (int l = 0; l < s->nloops; l++) {
+		bool moves = (a->movers | a->doubtful) >> l & 1;
+		assert(moves == (a->dims[l] != 0));
+	}
 	for (int d = 0; d < a->ndim; d++) {
 		assert_handle(plan, a->held[d]);
-		for (int l = 0; l < s->nloops; l++)
+		for (int l = 0; l < s->nloops; l++) {
 			assert_maybe_handle(plan, a->coef[l][d]);
+			assert((a->dims[l] >> d & 1) ==
+			    (a->coef[l][d] != HANDLE_NONE));
+		}
 	}
+	assert(a->after >= 0 && a->after <= s->nloops);
 	for (int p = 0; p < a->nparts; p++) {
 		assert(a->parts[p].dim >= 0 && a->parts[p].dim < a->ndim);
 		assert_handle(plan, a->parts[p].div);
@@ -79,6 +89,23 @@ static void assert_access(
 		assert_handle(plan, a->terms[t].coef);
 		assert_handle(plan, a->terms[t].stride);
 	}
+}
+
+/* Writes come first, and each access is of one of those that it moves like. */
+static void assert_accesses(const Plan *plan, const PlanStage *s)
+{
+	int likes = 0;
+	assert(s->naccesses > 0 && s->naccesses <= PLAN_ACCESSES);
+	assert(s->nwrites > 0 && s->nwrites <= s->naccesses);
+	for (int i = 0; i < s->naccesses; i++) {
+		const PlanAccess *a = &s->accesses[i];
+		assert(a->write == (i < s->nwrites));
+		assert(a->like >= 0 && a->like <= i);
+		assert(s->accesses[a->like].likes > 0);
+		likes += a->likes;
+		assert_access(plan, s, a);
+	}
+	assert(likes == s->naccesses);
 }
 
 /* Two forms that bound each other do so both ways. */
@@ -97,6 +124,39 @@ static void assert_conditions(const Plan *plan, const PlanStage *s)
 	}
 }
 
+/* Kinds of loops exclude each other. */
+static void assert_settled(const Plan *plan, const PlanStage *s)
+{
+	assert(!(s->blocks & s->threads));
+	assert(!((s->blocks | s->threads) & (s->repeated | s->limited)));
+	assert(!(s->vectors & ~s->repeated));
+	assert((s->along[0] | s->along[1] | s->along[2]) ==
+	    (s->blocks | s->threads));
+	assert(s->ahead == (s->launch < 0));
+	assert(s->next < plan->nstages);
+}
+
+/* That with most work first: columns of a row are by this order. */
+static void assert_parts(const Plan *plan, bool gpu)
+{
+	assert(plan->nparts[gpu] <= plan->nstages);
+	for (int i = 0; i < plan->nparts[gpu]; i++) {
+		const PlanPart *p = &plan->parts[gpu][i];
+		assert(!i || p->work <= p[-1].work);
+		assert(p->main >= p->first && p->main < plan->nstages);
+	}
+}
+
+static void assert_rooms(const Plan *plan)
+{
+	for (int i = 0; i < plan->nrooms; i++) {
+		const PlanRoom *room = &plan->rooms[i];
+		assert(room->slot >= 0 && room->slot < tape_nslots(plan->tape));
+		assert(!i || room[-1].slot <= room->slot);
+		assert_handle(plan, room->below);
+	}
+}
+
 void plan_assert_invariants(const Plan *plan)
 {
 	assert(plan->nstages > 0);
@@ -105,15 +165,17 @@ void plan_assert_invariants(const Plan *plan)
 		const PlanStage *s = &plan->stages[i];
 		assert(s->stage >= 0 && s->points >= 0);
 		assert(s->flops >= 0 && s->branches >= 0);
-		assert(s->naccesses > 0 && s->accesses[0].write);
 		assert_loops(plan, s);
 		assert_axes(plan, s);
-		for (int a = 0; a < s->naccesses; a++)
-			assert_access(plan, s, &s->accesses[a]);
+		assert_accesses(plan, s);
 		assert_conditions(plan, s);
+		assert_settled(plan, s);
 	}
 	for (int i = 0; i < plan->nguards; i++) {
 		assert_handle(plan, plan->guards[i].value);
 		assert(plan->guards[i].why);
 	}
+	assert_parts(plan, false);
+	assert_parts(plan, true);
+	assert_rooms(plan);
 }

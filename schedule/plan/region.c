@@ -6,6 +6,7 @@
  * The loops that move an access, those that move it least first: a step within
  * what is touched so far makes that longer; one beyond it makes rows of it, and
  * a step within so many rows more of these. */
+#include <assert.h>
 #include <math.h>
 
 #include "schedule/plan/cost_gpu.h"
@@ -13,6 +14,7 @@
 static void insert(Digits *g, int loop, int64_t step)
 {
 	int i = g->n++;
+	assert(i <= PLAN_DEPTH);
 	for (; i && g->step[i - 1] > step; i--) {
 		g->step[i] = g->step[i - 1];
 		g->loop[i] = g->loop[i - 1];

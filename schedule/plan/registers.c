@@ -12,6 +12,7 @@
  *
  * What a loop of its own passes on to the next in registers is dissolved in part:
  * a window's elements are loaded when the first result wants them. */
+#include <assert.h>
 #include <math.h>
 
 #include "schedule/plan/cost_gpu.h"
@@ -187,6 +188,7 @@ static double registers_most(const Machine *m, double threads, double blocks)
 void registers_settle(Registers *r, const Machine *m, double threads,
     double shared_bytes)
 {
+	assert(threads >= 1 && shared_bytes >= 0);
 	double kept = r->sums + (r->exchanges ? r->passed : 0);
 	double passed = r->exchanges ? 0 : r->passed;
 	Occupancy o =

@@ -4,6 +4,8 @@
  * of which thousands of candidates are asked. */
 #include "schedule/plan/cost_gpu.h"
 
+#include <assert.h>
+
 static void settle_loops(PlanStage *s)
 {
 	s->blocks = s->threads = s->steps = s->repeated = s->limited = 0;
@@ -72,6 +74,8 @@ static void settle_next(Plan *plan)
 		s->next = -1;
 		if (s->ahead)
 			continue;
+		assert(s->launch <= i &&
+		    plan->stages[s->launch].launch == s->launch);
 		if (s->launch != i)
 			plan->stages[last[s->launch]].next = i;
 		last[s->launch] = i;
@@ -113,6 +117,7 @@ static bool makes_all(const PlanStage *s, int loop)
 
 static PlanRoom room_of(const PlanStage *s, int loop, int slot)
 {
+	assert(s->loops[loop].axis >= 0 && "makes_all looked at the others");
 	const PlanAxis *a = &s->axes[s->loops[loop].axis];
 	return (PlanRoom){
 	    slot, s->loops[loop].below, a->nmovers ? a : NULL, a->length};

@@ -52,6 +52,7 @@ static int loop_around(const Nest *nest, int loop)
 	const Stage *s = &nest->stages.at[nest->vars.at[loop].stage];
 	int at = nest_loop_position(nest, loop);
 
+	assert(at >= 0 && "split and fused loops are none any more");
 	return at > 0 ? s->loops[at - 1] : s->place;
 }
 
@@ -59,6 +60,7 @@ bool edit_is_below(const Nest *nest, int stage, int loop)
 {
 	int at = innermost_loop(nest, stage);
 
+	assert(loop >= 0 && nest->vars.at[loop].how == VAR_LOOP);
 	while (at >= 0 && at != loop)
 		at = loop_around(nest, at);
 	return at >= 0;
@@ -334,6 +336,7 @@ void edit_narrow(Nest *nest, int stage, const Narrow *n)
 	int buffer = nest->stages.at[stage].buffer;
 	IntVec readers = edit_readers(nest, buffer);
 
+	assert(n->element->type == n->type);
 	nest->buffers.at[buffer].type = n->type;
 	nest_set_body(nest, stage, n->element);
 	for (int i = 0; i < readers.n; i++)
@@ -483,6 +486,7 @@ int edit_new_block(Nest *nest, int other, const char *name,
 	    .ndim = nspatial,
 	    .shape = NEW_N(nest->arena, int64_t, nspatial)};
 
+	assert(nspatial >= 0 && nspatial <= naxes);
 	s->naxes = naxes;
 	s->nspatial = s->nwrite = nspatial;
 	s->reduce = naxes > nspatial ? reduce : REDUCE_NONE;
@@ -529,6 +533,9 @@ void edit_set_place(Nest *nest, int stage, int loop)
 	Stage *s = &nest->stages.at[stage];
 	bool listed = false;
 
+	/* else the tree of places would be a circle */
+	assert(loop < 0 ||
+	    !edit_is_inside(nest, nest->vars.at[loop].stage, stage));
 	s->place = loop;
 	if (loop < 0)
 		return;
@@ -543,6 +550,7 @@ void edit_remove_stage(Nest *nest, int stage)
 {
 	int at = edit_order_of(nest, stage);
 
+	assert(!edit_has_attached_stage(nest, stage));
 	nest->stages.at[stage].live = false;
 	nest->order.n--;
 	memmove(&nest->order.at[at], &nest->order.at[at + 1],
@@ -556,6 +564,7 @@ void edit_replace_loops(
 	int total = s->nloops - n + nloops;
 	int *all = NEW_N(nest->arena, int, total);
 
+	assert(at >= 0 && n >= 1 && at + n <= s->nloops);
 	memcpy(all, s->loops, sizeof(int) * (size_t)at);
 	memcpy(all + at, loops, sizeof(int) * (size_t)nloops);
 	memcpy(all + at + nloops, s->loops + at + n,
@@ -584,6 +593,7 @@ void edit_redirect(
 {
 	Redirect r = {from, to, only};
 
+	assert(nest->buffers.at[from].ndim == nest->buffers.at[to].ndim);
 	nest_set_body(nest, stage,
 	    expr_rewrite(nest->arena, nest->stages.at[stage].body,
 		redirect_read, &r));
@@ -591,6 +601,7 @@ void edit_redirect(
 
 void edit_move_attachments(Nest *nest, int from, int to)
 {
+	assert(nest->vars.at[from].stage == nest->vars.at[to].stage);
 	if (!nest->vars.at[from].used)
 		return;
 	nest->vars.at[to].used = true;
@@ -614,7 +625,9 @@ const int *edit_split_loop(Nest *nest, int loop, int n, const Handle *factors,
 	bool reduce = nest->vars.at[loop].reduce;
 	int *parts = NEW_N(nest->arena, int, n);
 
+	assert(n >= 2 && nest->vars.at[loop].how == VAR_LOOP);
 	for (int i = 0; i < n; i++) {
+		assert(!i || factors[i] != HANDLE_NONE);
 		parts[i] = edit_new_var(nest, names[i], stage, axis);
 		nest->vars.at[parts[i]].extent = i ? factors[i] : HANDLE_NONE;
 		nest->vars.at[parts[i]].reduce = reduce;
@@ -673,11 +686,11 @@ Refusal edit_scan(const Nest *nest, int loop, int *stage, Prefix *prefix)
 	return "the block is no running sum";
 }
 
-/* The block as if it were new, with other axes. */
-static void remake(Nest *nest, int stage, Expr *body)
+void edit_remake(Nest *nest, int stage, Expr *body)
 {
 	int i = nest->stages.at[stage].vars;
 
+	assert(!edit_has_attached_stage(nest, stage));
 	for (; i >= 0; i = nest->vars.at[i].next)
 		nest_rename_var(nest, i, ""); /* no loop any more */
 	nest_set_body(nest, stage, body);
@@ -688,11 +701,12 @@ void edit_make_elementwise(Nest *nest, int stage, Expr *body)
 {
 	Stage *s = &nest->stages.at[stage];
 
+	assert(s->reduce != REDUCE_NONE);
 	s->reduce = REDUCE_NONE;
 	s->axes = arena_memdup(
 	    nest->arena, s->axes, sizeof *s->axes * (size_t)s->nspatial);
 	s->naxes = s->nspatial;
-	remake(nest, stage, body);
+	edit_remake(nest, stage, body);
 }
 
 void edit_drop_axis(Nest *nest, int stage, int axis, Expr *body)
@@ -701,11 +715,12 @@ void edit_drop_axis(Nest *nest, int stage, int axis, Expr *body)
 	StageAxis *axes =
 	    arena_memdup(nest->arena, s->axes, sizeof *axes * (size_t)s->naxes);
 
+	assert(axis >= s->nspatial && axis < s->naxes && s->naxes > 1);
 	memmove(&axes[axis], &axes[axis + 1],
 	    sizeof *axes * (size_t)(s->naxes - axis - 1));
 	s->axes = axes;
 	s->naxes--;
-	remake(nest, stage, body);
+	edit_remake(nest, stage, body);
 }
 
 void edit_add_axis(Nest *nest, int stage, int axis, StageAxis new)
@@ -713,13 +728,14 @@ void edit_add_axis(Nest *nest, int stage, int axis, StageAxis new)
 	Stage *s = &nest->stages.at[stage];
 	StageAxis *axes = NEW_N(nest->arena, StageAxis, s->naxes + 1);
 
+	assert(axis >= 0 && axis <= s->naxes);
 	memcpy(axes, s->axes, sizeof *axes * (size_t)axis);
 	axes[axis] = new;
 	memcpy(axes + axis + 1, s->axes + axis,
 	    sizeof *axes * (size_t)(s->naxes - axis));
 	s->axes = axes;
 	s->naxes++;
-	remake(nest, stage, s->body);
+	edit_remake(nest, stage, s->body);
 }
 
 void edit_set_shape(

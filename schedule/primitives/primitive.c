@@ -1,6 +1,7 @@
 /* The table of primitives: names, roles of arguments. */
 #include "schedule/internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const struct {
@@ -23,6 +24,7 @@ int primitive_find(const char *name)
 
 const char *primitive_name(int primitive)
 {
+	assert(primitive >= 0 && primitive < PRIMITIVE_COUNT);
 	return table[primitive].name;
 }
 
@@ -31,6 +33,7 @@ char primitive_role(int primitive, int i)
 	const char *role = table[primitive].roles;
 	char last = 0;
 
+	assert(i >= 0);
 	for (; *role; role++) {
 		if (*role == '/')
 			continue;

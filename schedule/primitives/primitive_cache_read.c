@@ -14,6 +14,7 @@
  * packing. */
 #include "schedule/internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct {
@@ -82,8 +83,10 @@ static int first_reader(const Nest *nest, int buffer)
 {
 	int i = 0;
 
-	while (!nest_reads(nest, nest->order.at[i], buffer))
+	while (
+	    i < nest->order.n && !nest_reads(nest, nest->order.at[i], buffer))
 		i++;
+	assert(i < nest->order.n);
 	return nest->order.at[i];
 }
 

@@ -10,6 +10,8 @@
  * is asked of the finished nest. */
 #include "schedule/internal.h"
 
+#include <assert.h>
+
 typedef struct {
 	int stage;
 	Prefix prefix;
@@ -62,5 +64,6 @@ void carry_apply(const Call *call)
 	Expr *body = prefix_carried(nest->arena, &p.prefix, s->body, s->naxes,
 	    s->nspatial, s->buffer);
 	edit_make_elementwise(nest, p.stage, body);
+	assert(nest_reads(nest, p.stage, s->buffer));
 	nest->stages.at[p.stage].carries = p.prefix.j;
 }

@@ -9,6 +9,8 @@
  * large (inlining.c).  One that writes an output stays, for that alone. */
 #include "schedule/internal.h"
 
+#include <assert.h>
+
 typedef struct {
 	int stage;
 } ComputeInline;
@@ -92,6 +94,7 @@ void compute_inline_apply(const Call *call)
 		s->is_copy = s->is_copy && retype_is_copy(s->body) &&
 		    from->is_copy;
 		drop_prefetch(s, in.buffer);
+		assert(!nest_reads(nest, readers.at[i], in.buffer));
 	}
 	if (!stays)
 		nest->buffers.at[in.buffer].writer = -1;

@@ -146,6 +146,7 @@ static void move_behind(Nest *nest, const ComputeWith *p)
 	for (; from > last + 1; from--)
 		order[from] = order[from - 1];
 	order[from] = p->stage;
+	assert(edit_order_of(nest, p->leader) < from);
 }
 
 void compute_with_apply(const Call *call)

@@ -23,6 +23,8 @@
  * is scheduled. */
 #include "schedule/internal.h"
 
+#include <assert.h>
+
 typedef struct {
 	int stage;
 	Distribution parts;
@@ -102,7 +104,8 @@ void distribute_apply(const Call *call)
 		    distribution_element(
 			nest->arena, &p.parts, i, naxes, buffers));
 	}
-	for (int i = 0, n = 1 + p.parts.nsums; i < p.parts.nsums; i++) {
+	int n = 1 + p.parts.nsums;
+	for (int i = 0; i < p.parts.nsums; i++) {
 		const DistributedSum *sum = &p.parts.sums[i];
 		if (sum->scaled)
 			buffers[i + 1] =
@@ -111,6 +114,7 @@ void distribute_apply(const Call *call)
 				distribution_scaled(
 				    nest->arena, sum, naxes, buffers[i + 1]));
 	}
+	assert(n == call->step->nouts);
 	edit_make_elementwise(nest, p.stage,
 	    distribution_whole(nest->arena, &p.parts, nspatial, buffers));
 }

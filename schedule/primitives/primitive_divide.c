@@ -142,6 +142,7 @@ void divide_apply(const Call *call)
 	DivideDigits d = {
 	    arena, p, expr_axis(arena, last), expr_axis(arena, p.axis), NULL};
 	d.whole = plus(arena, times(arena, d.outer, p.by), d.inner);
+	assert(s->axes[p.axis].extent % p.by == 0);
 	memcpy(axes, s->axes, sizeof *axes * (size_t)last);
 	axes[last] = (StageAxis){.name = call->step->outs[0],
 	    .extent = axes[p.axis].extent / p.by,
@@ -158,6 +159,7 @@ void divide_apply(const Call *call)
 	s = &nest->stages.at[p.stage];
 	Expr **write = NEW_N(arena, Expr *, s->nwrite);
 	memcpy(write, s->write, sizeof *write * (size_t)s->nwrite);
+	assert(p.axis < s->nwrite);
 	write[p.axis] = d.whole;
 	s->write = write;
 	nest_set_body(nest, p.stage,

@@ -14,6 +14,8 @@
  * lies between. */
 #include "schedule/internal.h"
 
+#include <assert.h>
+
 typedef struct {
 	Flat *flat; /* blocks by their place in the nest's order */
 	int buffer, dim;
@@ -95,6 +97,8 @@ void flatten_apply(const Call *call)
 		FlatAxes axes = f->axes[i];
 		if (axes.outer < 0)
 			continue;
+		assert(axes.inner >= 0 && axes.inner != axes.outer &&
+		    axes.inner < s->naxes);
 		s->body = flat_body(nest->arena, f, i);
 		s->axes[axes.inner].extent *= s->axes[axes.outer].extent;
 		s->axes[axes.outer].extent = 1;

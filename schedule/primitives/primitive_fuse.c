@@ -8,6 +8,8 @@
  * no stage is attached there and no reduction starts there. */
 #include "schedule/internal.h"
 
+#include <assert.h>
+
 typedef struct {
 	int n, *loops;
 } Fuse;
@@ -74,6 +76,7 @@ void fuse_apply(const Call *call)
 	edit_replace_loops(nest, stage, nest_loop_position(nest, p.loops[0]),
 	    p.n, &loop, 1);
 	for (int i = 0; i < p.n; i++) {
+		assert(nest->vars.at[p.loops[i]].stage == stage);
 		nest->vars.at[p.loops[i]].how = VAR_FUSED;
 		nest->vars.at[p.loops[i]].fused = loop;
 		edit_move_attachments(nest, p.loops[i], loop);

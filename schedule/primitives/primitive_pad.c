@@ -7,6 +7,7 @@
  * Legal for a block without reduction that writes at its axes and no output. */
 #include "schedule/internal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -83,5 +84,7 @@ void pad_apply(const Call *call)
 	Pad p;
 
 	parameters(call, &p);
+	const Stage *s = &call->nest->stages.at[p.stage];
+	assert(p.fill->type == call->nest->buffers.at[s->buffer].type);
 	call->nest->stages.at[p.stage].fill = p.fill;
 }

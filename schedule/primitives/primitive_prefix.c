@@ -11,6 +11,8 @@
  * (ir/nest/nest_prefix.c). */
 #include "schedule/internal.h"
 
+#include <assert.h>
+
 typedef struct {
 	int stage;
 	int64_t size;
@@ -73,6 +75,7 @@ void prefix_apply(const Call *call)
 	    old.naxes, old.nspatial, old.reduce, type);
 	nest_set_body(
 	    nest, within, prefix_within(arena, x, old.body, old.naxes, p.size));
+	assert(x->k == old.nspatial && nj > p.size);
 	axes[x->k].extent = (nj - 1) / p.size;
 	axes[x->j] = (StageAxis){.name = "x1", .extent = (nj - 1) / p.size + 1};
 	int before = edit_new_block(nest, p.stage, call->step->outs[1], axes,

@@ -10,6 +10,7 @@
  * between loops has to keep the set of loops above it. */
 #include "schedule/internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "lib/sort.h"
@@ -120,8 +121,11 @@ Refusal reorder_legal(const Call *call)
 
 void reorder_apply(const Call *call)
 {
+	Nest *nest = call->nest;
 	Reorder p;
 
 	parameters(call, &p);
-	call->nest->stages.at[p.stage].loops = p.order;
+	nest->stages.at[p.stage].loops = p.order;
+	for (int i = 0; i < nest->stages.at[p.stage].nloops; i++)
+		assert(nest_loop_position(nest, p.order[i]) == i);
 }

@@ -10,6 +10,8 @@
  * all axes of both. */
 #include "schedule/internal.h"
 
+#include <assert.h>
+
 enum { MAX_AXES = 64 };
 
 typedef struct {
@@ -159,7 +161,8 @@ void reverse_compute_inline_apply(const Call *call)
 	Fold p;
 
 	parameters(call, &p);
-	match_axes(nest, &p);
+	bool matches = match_axes(nest, &p);
+	assert(matches);
 	s = &nest->stages.at[p.stage];
 	from = &nest->stages.at[p.producer];
 	for (int i = 0; i < s->naxes; i++)

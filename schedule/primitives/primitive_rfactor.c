@@ -12,6 +12,7 @@
  * numbers: block axes have constant extents. */
 #include "schedule/internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { MAX_LEAVES = 16, MAX_AXES = 64 };
@@ -170,6 +171,7 @@ static Expr *value_of(
 	for (int i = 0; i < p->nleaves; i++)
 		if (p->leaf[i] == var)
 			return expr_axis(nest->arena, axis_of[i]);
+	assert(v->how == VAR_SPLIT && "every loop of the axis is a leaf");
 	value = value_of(nest, p, axis_of, v->child[0]);
 	for (int i = 1; i < v->nchild; i++) {
 		int64_t part = tape_value(
@@ -222,6 +224,8 @@ static Axes new_axes(
 		values[i] = value_of(
 		    nest, p, axis_of, old->axes[p->axis].var);
 	}
+	assert(to.n == old->naxes - 1 + p->nleaves);
+	assert(to.nspatial == old->nspatial + 1);
 	return to;
 }
 
@@ -273,15 +277,11 @@ static void combine(Nest *nest, const Rfactor *p, int partials)
 	index[0] = expr_axis(nest->arena, n);
 	for (int i = 0; i < n; i++)
 		index[i + 1] = expr_axis(nest->arena, i);
-	for (int i = 0; i < nest->vars.n; i++)
-		if (nest->vars.at[i].stage == p->stage)
-			nest_rename_var(nest, i, ""); /* no loop any more */
 	s->axes = axes;
 	s->naxes = n + 1;
-	nest_set_body(nest, p->stage,
+	edit_remake(nest, p->stage,
 	    expr_read(nest->arena, nest->buffers.at[from->buffer].type,
 		from->buffer, index, n + 1));
-	edit_new_loops(nest, p->stage);
 }
 
 void rfactor_apply(const Call *call)

@@ -13,6 +13,8 @@
  * changes, which --numerics=exact forbids for floats. */
 #include "schedule/internal.h"
 
+#include <assert.h>
+
 typedef struct {
 	int stage;
 	SlidingWindow window;
@@ -68,6 +70,7 @@ static int add_columns(Nest *nest, const Separate *p, const char *name)
 	for (int a = 0; a < old->naxes; a++)
 		if (a != w->s)
 			axes[n++] = old->axes[a];
+	assert(n == old->naxes - 1 && w->j < old->nspatial);
 	axes[w->j].extent = w->extent;
 	int stage = edit_new_block(nest, p->stage, name, axes, n, old->nspatial,
 	    old->reduce, body->type);
@@ -81,16 +84,12 @@ static void reduce_across(Nest *nest, const Separate *p, int columns)
 	StageAxis *axes = arena_memdup(
 	    nest->arena, s->axes, sizeof *axes * (size_t)s->naxes);
 
-	for (int i = 0; i < nest->vars.n; i++)
-		if (nest->vars.at[i].stage == p->stage)
-			nest_rename_var(nest, i, ""); /* no loop any more */
 	axes[s->nspatial] = axes[p->window.s];
 	s->axes = axes;
 	s->naxes = s->nspatial + 1;
-	nest_set_body(nest, p->stage,
+	edit_remake(nest, p->stage,
 	    window_across(nest->arena, &p->window, s->body->type,
 		nest->stages.at[columns].buffer, s->nspatial));
-	edit_new_loops(nest, p->stage);
 }
 
 void separate_apply(const Call *call)

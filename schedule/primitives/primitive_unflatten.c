@@ -10,6 +10,7 @@
  * the number divides the axis (ir/nest/nest_unflatten.c). */
 #include "schedule/internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct {
@@ -97,6 +98,7 @@ void unflatten_apply(const Call *call)
 	    unflatten_shape(arena, b->shape, b->ndim, p.by));
 	s->axes = arena_memdup(
 	    arena, s->axes, sizeof *s->axes * (size_t)s->naxes);
+	assert(s->axes[p.axis].extent % p.by == 0);
 	s->axes[p.axis].extent /= p.by;
 	s->nwrite = ++s->nspatial;
 	s->write = NEW_N(arena, Expr *, s->nwrite);

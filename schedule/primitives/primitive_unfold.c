@@ -14,6 +14,8 @@
  * Legal before anything of the block is scheduled. */
 #include "schedule/internal.h"
 
+#include <assert.h>
+
 enum { STEPS_MOST = 64 };
 
 typedef struct {
@@ -116,6 +118,7 @@ static void take_axis(Nest *nest, const Unfold *p)
 	Stage *s = &nest->stages.at[p->stage];
 	Expr *body = unfold_axis(nest->arena, s->body, p->axis, s->naxes);
 
+	assert(s->axes[p->axis].extent == 1);
 	edit_drop_axis(nest, p->stage, p->axis, body);
 }
 

@@ -11,6 +11,8 @@
  * summed in the order of the file. */
 #include "schedule/internal.h"
 
+#include <assert.h>
+
 enum { MAX_LANES = 64 };
 
 typedef struct {
@@ -77,5 +79,6 @@ void vectorize_apply(const Call *call)
 	lanes = tape_const(nest->tape, p.lanes);
 	if (edit_fixed_extent(nest, p.loop) != lanes)
 		p.loop = split_lanes(nest, p.loop, lanes);
+	assert(edit_fixed_extent(nest, p.loop) == lanes);
 	nest->vars.at[p.loop].kind = LOOP_VECTOR;
 }

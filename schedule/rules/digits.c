@@ -31,6 +31,7 @@ static void add_digit(
     IndexDigits *d, int axis, int64_t below, int64_t count, int64_t stride)
 {
 	RuleDigit digit = {axis, below, count, stride};
+	assert(axis < d->block->naxes && below > 0);
 	if (count > 1)
 		vec_push(d->arena, &d->index->digits, digit);
 }
@@ -179,6 +180,7 @@ int64_t rule_stride(
 {
 	const Buffer *b = &program->buffers[r->buffer];
 	int64_t sum = 0, stride = 1;
+	assert(r->nindex == b->ndim && below > 0);
 	for (int d = r->nindex - 1; d >= 0; d--) {
 		const RuleIndex *index = &r->dims[d];
 		vec_each (t, &index->digits)
@@ -193,6 +195,7 @@ int64_t rule_stride(
 int rule_terms_dim(const RuleRead *r, int axis, int64_t below, int terms)
 {
 	int found = -1;
+	assert(below > 0 && terms > 0);
 	for (int d = 0; d < r->nindex; d++) {
 		const RuleIndex *index = &r->dims[d];
 		vec_each (t, &index->digits) {
@@ -249,6 +252,7 @@ RuleCuts rule_cuts(
     Arena *arena, const Block *block, const RuleBlock *b, int axis)
 {
 	RuleCuts cuts = {0};
+	assert(axis >= 0 && axis < block->naxes);
 	int64_t extent = block->axes[axis].extent, last = 1;
 	int n = 0;
 	vec_each (r, &b->reads)

@@ -3,6 +3,7 @@
  * sketch made of a block.  Nothing here decides how anything is scheduled. */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "lib/gcd.h"
@@ -28,6 +29,7 @@ int rule_last_dim(const Buffer *b)
 int rule_longer_axis(const Block *b, int below)
 {
 	int a = below - 1;
+	assert(below <= b->naxes);
 	while (a >= 0 && b->axes[a].extent == 1)
 		a--;
 	return a;
@@ -35,6 +37,7 @@ int rule_longer_axis(const Block *b, int below)
 
 int rule_first_axis(const Block *b, int first, int end)
 {
+	assert(first >= 0 && end <= b->naxes);
 	for (int a = first; a < end; a++)
 		if (b->axes[a].extent > 1)
 			return a;
@@ -44,6 +47,8 @@ int rule_first_axis(const Block *b, int first, int end)
 bool rule_same_extents(
     const Block *x, int from, const Block *y, int to, int naxes)
 {
+	assert(from >= 0 && from + naxes <= x->naxes);
+	assert(to >= 0 && to + naxes <= y->naxes);
 	for (int i = 0; i < naxes; i++)
 		if (x->axes[from + i].extent != y->axes[to + i].extent)
 			return false;
@@ -73,6 +78,7 @@ int rule_lanes(const Machine *machine, DType type)
 
 int rule_filled(const Block *b, int axis, int lanes)
 {
+	assert(axis >= 0 && axis < b->naxes && lanes > 0);
 	while (lanes > 1 && b->axes[axis].extent * 2 <= lanes)
 		lanes /= 2;
 	return lanes;
@@ -143,6 +149,7 @@ bool rule_worth_vectors(const Rules *r, int i, int axis)
 {
 	const RuleBlock *b = &r->blocks[i];
 	const Block *block = &r->program->blocks[i];
+	assert(axis >= 0 && axis < block->nspatial);
 	vec_each (read, &b->reads) {
 		int64_t stride = rule_stride(r->program, read, axis, 1);
 		if ((read->packable && read->uses[axis]) || stride == 1)
@@ -269,6 +276,7 @@ static void add_consumer(const BodyVisit *visit, int buffer)
 	int from = visit->program->buffers[buffer].block;
 	int reader = visit->out->block;
 	RuleBlock *b = from >= 0 ? &visit->blocks[from] : NULL;
+	assert(from < reader && "blocks stand behind what they read");
 	if (b && (!b->consumers.n ||
 		     b->consumers.at[b->consumers.n - 1] != reader))
 		vec_push(visit->arena, &b->consumers, reader);
@@ -375,6 +383,7 @@ int rule_elementwise_reader(const Rules *r, const RuleBlock *b)
 
 int rule_reader_axis(const Rules *r, const Block *block, int reader, int a)
 {
+	assert(a >= 0 && a < block->nspatial);
 	if (reader < 0)
 		return a;
 	const RuleBlock *w = &r->blocks[reader];

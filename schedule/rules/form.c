@@ -19,6 +19,7 @@
 
 static Block block_of(Arena *arena, const Program *from, const Stage *s)
 {
+	assert(s->place < 0 && s->with < 0 && "first steps place nothing");
 	Block b = {.name = s->name,
 	    .buffer = s->buffer,
 	    .naxes = s->naxes,
@@ -69,6 +70,7 @@ static const Program *read_program(const RuleForm *f)
 	const Nest *nest = f->nest;
 	Program *p = NEW(f->arena, Program);
 	*p = *f->from;
+	assert(nest->buffers.n >= f->from->nbuffers);
 	p->nbuffers = nest->buffers.n;
 	p->buffers = NEW_N(f->arena, Buffer, p->nbuffers);
 	for (int i = 0; i < p->nbuffers; i++) {
@@ -158,6 +160,7 @@ bool rule_rewrite(RuleForm *f, const char *format, ...)
 
 RuleMade *rule_made(RuleForm *f, int buffer)
 {
+	assert(buffer >= 0 && buffer < f->program->nbuffers);
 	while (f->made.n <= buffer)
 		vec_push(f->arena, &f->made, (RuleMade){0});
 	return &f->made.at[buffer];

@@ -1,6 +1,8 @@
 /* The loops of a product by blocks of threads, by what they are for. */
 #include "schedule/rules/block.h"
 
+#include <assert.h>
+
 bool product_reads_at(const RuleBlock *b, int axis)
 {
 	vec_each (read, &b->reads) {
@@ -40,8 +42,10 @@ void product_split(Product *p, BlockAxis direction, const char *suffixes,
 	    sizes);
 	for (int i = 0; i < TILE_LOOPS; i++)
 		x->loops[i] = "";
-	for (int i = 0; *parts[i]; i++)
+	for (int i = 0; *parts[i]; i++) {
+		assert(!*x->loops[loops[i]] && "a kind of loop is there once");
 		x->loops[loops[i]] = parts[i];
+	}
 }
 
 const char *product_others(const Product *p)

@@ -174,6 +174,7 @@ static BlockValues values_of(int64_t extent, int most, bool exact)
 
 static int nearest(const BlockValues *v, int value)
 {
+	assert(v->n > 0 && v->at[0] <= value);
 	int best = v->at[0];
 	for (int i = 1; i < v->n && v->at[i] <= value; i++)
 		best = v->at[i];
@@ -217,6 +218,7 @@ static int64_t extent_of(const Product *p, BlockAxis d)
 static int fit_axis(const Product *p, Tile *t, BlockAxis d)
 {
 	int64_t n = extent_of(p, d), most = n + n / 8;
+	assert(n > 0 && t->threads[d] > 0 && t->results[d] > 0);
 	int before = t->threads[d] * t->results[d];
 	while (t->results[d] > 1 && t->threads[d] * t->results[d] > most)
 		t->results[d] /= 2;
@@ -425,6 +427,7 @@ static void split_reduction(Product *p)
 		others = arena_printf(p->r->arena, "%s%s%s", others,
 		    *others ? ", " : "", size);
 	}
+	assert(first && "rule_block_splits asked");
 	p->partial = rule_name(p->r, b, "part", "");
 	p->part = rule_name(p->r, b, b->axes[p->step].name, "p");
 	p->rest = rule_name(p->r, b, b->axes[p->step].name, "s");
@@ -487,6 +490,7 @@ void rule_block(Rules *r, int i)
 	    rule_work(r, i) * BLOCKS_PART < rule_work(r, anchor) ||
 	    !find(r, i, &p))
 		return;
+	assert(p.axes[BLOCK_X].axis != p.axes[BLOCK_Y].axis);
 	p.r = r;
 	p.taps = r->tiled.outer;
 	choose_writer(&p, i);

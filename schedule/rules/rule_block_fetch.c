@@ -13,6 +13,8 @@
  * they are made a step ahead. */
 #include "schedule/rules/block.h"
 
+#include <assert.h>
+
 enum {
 	BANKS = 32, /* of shared memory, 4 bytes each */
 	SHIFT = 4   /* of a row against the one before: keeps vectors whole */
@@ -114,6 +116,7 @@ static const char *const *copy_axes(
 		ordered->index[n] = read->index[from];
 		axes[n++] = arena_printf(p->r->arena, "x%d", from);
 	}
+	assert(n == read->nindex);
 	return axes;
 }
 
@@ -151,6 +154,7 @@ static const char *put_pack(Product *p, const RuleRead *read)
 	    p->r->arena, "%s_%s_pack", p->block->name, b->name));
 	BlockAxis of;
 	int tiled = tiled_dim(p, read, &of);
+	assert(tiled >= 0 && "is_packed asked");
 	const TileAxis *x = &p->axes[of];
 	const char *tile = arena_printf(p->r->arena,
 	    of == BLOCK_X ? "(%s*%s*%s)" : "(%s*%s)", x->loops[TILE_RESULTS],

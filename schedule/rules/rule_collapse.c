@@ -10,6 +10,8 @@
  * but for those of places that are shared: x[i, 3] is x[c//4, 3]. */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
+
 enum {
 	NONE = -1,
 	PLACE_MOST = 8 /* elements that share what they are made of */
@@ -146,6 +148,7 @@ void rule_collapse(Rules *r, int i)
 	const Block *b = &r->program->blocks[i];
 	if (!rule_is_collapsed(r, i) || !rule_is_open(r, i))
 		return;
+	assert(r->collapsed[i] < b->nspatial - 1);
 	for (int a = r->collapsed[i]; a < b->nspatial - 1; a++)
 		rule_put(r, "collapse(%s, %d)\n", b->name, a);
 }

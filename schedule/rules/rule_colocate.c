@@ -215,7 +215,7 @@ void rule_colocate(Rules *r, int i)
 		host = leader >= 0 ? leader : later_host_of(r, i);
 	if (host < 0)
 		return;
-	assert(r->blocks[host].colocated_with < 0);
+	assert(host != i && r->blocks[host].colocated_with < 0);
 	r->blocks[i].at_steps = leader >= 0;
 	r->blocks[i].colocated_with = host;
 	r->blocks[host].is_host = true;

@@ -90,6 +90,8 @@ enum { QUOTIENT = 1000, PARTS };
 static int64_t row_extent(const Kernel *k, int row)
 {
 	const Block *anchor = block_at(k, k->anchor);
+	assert(row == QUOTIENT ? k->grouped >= 0
+			       : row >= 0 && row < anchor->nspatial);
 	return row == QUOTIENT ? anchor->axes[k->grouped].extent / k->group
 			       : anchor->axes[row].extent;
 }
@@ -346,6 +348,7 @@ static int64_t share_of(const Kernel *k, int i, int64_t threads)
 {
 	int line = line_of(k, i);
 	int64_t n = inside_of(k, i);
+	assert(threads > 0);
 	int64_t extent = line < 0 ? 1 : axis_extent(k, i, line);
 	return n / extent * ((extent + threads - 1) / threads);
 }
@@ -438,6 +441,7 @@ static void add_cached(Kernel *k, int b)
 		i--;
 	if (i > 0 && k->cached[i - 1] == b)
 		return;
+	assert(k->ncached < k->r->program->nbuffers);
 	memmove(&k->cached[i + 1], &k->cached[i],
 	    sizeof *k->cached * (size_t)(k->ncached++ - i));
 	k->cached[i] = b;
@@ -707,6 +711,8 @@ static RowShape shape_of(const Kernel *k, int64_t extent)
 		s.most_rows /= 2;
 	s.rows = clamped((k->down ? 2 : 1) * USUAL_BLOCK / s.threads, 1,
 	    s.most_rows);
+	assert(s.least <= s.threads && s.threads <= s.most);
+	assert(s.rows <= s.most_rows);
 	return s;
 }
 
@@ -867,6 +873,7 @@ static void put_group(Kernel *k, KernelPart *p)
 	int at = k->grouped;
 	if (at < 0)
 		return;
+	assert(p->axes[at].extent % k->group == 0);
 	PartAxis outer = {
 	    named(k, p->name, "g"), true, row_extent(k, QUOTIENT), QUOTIENT};
 	PartAxis inner = {
@@ -1010,6 +1017,7 @@ static void put_alone(
 static KernelPart put_parts(
     Kernel *k, const KernelPart *p, int axis, int64_t each, bool inner)
 {
+	assert(axis >= 0 && each > 0);
 	int64_t extent = p->axes[axis].extent, n = (extent + each - 1) / each;
 	KernelPart q = part_new(
 	    k, named(k, p->name, inner ? "whole" : "parts"), p->naxes + 1);

@@ -25,6 +25,7 @@
  * these numerics allow. */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
 #include <float.h>
 #include <string.h>
 
@@ -231,8 +232,10 @@ static void distribute(RuleForm *f, int at, int kept)
 			    part_name(f, b, 't', i, d.nsums));
 	const char *format =
 	    kept ? "%s = distribute(%s, %d)\n" : "%s = distribute(%s)\n";
+	int before = f->program->nbuffers;
 	if (!rule_rewrite(f, format, names, b->name, kept))
 		return;
+	assert(f->program->nbuffers == before + 1 + d.nsums + d.nscaled);
 	for (int i = 1; i <= d.nscaled; i++)
 		rule_made(f, f->program->nbuffers - i)->extracted = true;
 }
@@ -261,6 +264,7 @@ static int take_way(RuleForm *f, int at, const Way *way)
 			    ->extracted = true;
 	}
 	distribute(f, at, way->kept);
+	assert(f->program->nblocks >= before);
 	return f->program->nblocks - before;
 }
 

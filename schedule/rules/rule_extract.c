@@ -16,6 +16,8 @@
  * Not of several products (rule_rows.c). */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
+
 enum { USES_LEAST = 16, FACTORS_MOST = 16, ADDED_MOST = 16 };
 static const double LARGER_MOST = 1.5; /* times what it is computed of */
 
@@ -74,6 +76,7 @@ static int maker_of(const Program *p, const Factor *f)
 bool rule_factor(
     Arena *arena, const Block *b, int number, bool apart, Factor *f)
 {
+	assert(number >= 0);
 	return factor_find(arena, b->body, block_extents(arena, b), b->naxes,
 	    number, apart, f);
 }
@@ -108,6 +111,7 @@ static int extract_factors(RuleForm *f, int at)
 		if (!rule_rewrite(f, "%s = extract(%s, %d)\n",
 			rule_new_name(f, b, letter), b->name, k))
 			continue;
+		assert(at + 1 < f->program->nblocks);
 		rule_made(f, f->program->blocks[at++].buffer)->extracted = true;
 		k = 0; /* they have other numbers now */
 	}

@@ -6,6 +6,8 @@
  *     y[j, c < 3] = x[j + 1, c]*m[c]              y[0, c] = x[0, c + 3]*m[c % 3] */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
+
 static Flat *flat_of(Arena *arena, const Program *p)
 {
 	Flat *f = flat_new(arena, p->nblocks, p->nbuffers);
@@ -25,6 +27,7 @@ static Flat *flat_of(Arena *arena, const Program *p)
 static bool is_flat(const Program *p, int lanes, Flat *f, int buffer, int dim)
 {
 	int last = p->buffers[buffer].ndim - 1, behind = last - 1 - dim;
+	assert(dim >= 0 && behind >= 0);
 	int64_t row = p->buffers[buffer].shape[last];
 	bool flat = flat_close(f, buffer, dim), reduced = false, output = false;
 	bool apart = false;

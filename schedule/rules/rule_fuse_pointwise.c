@@ -46,6 +46,7 @@ static int64_t values_of(const Rules *r, int host, int i)
 {
 	const Block *b = block_of(r, i);
 	int first = r->first_point[i];
+	assert(first >= 0 && first + rank_of(r, host) <= b->nspatial);
 	return block_points(b, 0, first) *
 	    block_points(b, first + rank_of(r, host), b->nspatial);
 }
@@ -501,6 +502,7 @@ void rule_fuse_pointwise(Rules *r, int i)
 	const Block *b = block_of(r, i);
 	if (r->point_host[i] != i || !rule_is_open(r, i))
 		return;
+	assert(b->reduce == REDUCE_NONE);
 	FusedPoints p = {r, i, common_lanes(r, i),
 	    rule_name(r, b, b->axes[lane_axis(r, i, i)].name, "0")};
 	r->blocks[i].scheduled = true;

@@ -11,6 +11,8 @@
  * one block adds up. */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
+
 enum { TOGETHER_MOST = 4 };
 
 static bool same_axes(const Rules *r, int a, int b)
@@ -101,6 +103,7 @@ static bool is_ahead(const Rules *r, int block)
 bool rule_fuses_with(const Rules *r, int leader, int i)
 {
 	const RuleBlock *l = &r->blocks[leader];
+	assert(leader < i);
 	if (r->program->blocks[leader].reduce == REDUCE_NONE || l->inlined ||
 	    l->fused_with >= 0 || l->nfused + 1 >= TOGETHER_MOST ||
 	    !same_axes(r, leader, i) || !share_reads(r, leader, i) ||
@@ -147,6 +150,7 @@ void rule_fuse_reductions(Rules *r, int i)
 	if (b->fused_with < 0)
 		return;
 	r->blocks[b->fused_with].nfused++;
+	assert(rule_results(r, b->fused_with) <= TOGETHER_MOST);
 	b->scheduled = true;
 	if (rule_shape(r, i) != SHAPE_WINDOW &&
 	    !same_readers(r, b->fused_with, i))

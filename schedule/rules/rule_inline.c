@@ -10,6 +10,8 @@
  * inlined into the block itself.  In both cases as long as the readers' bodies
  * stay small; what is longer is computed in parts. */
 #include "schedule/internal.h"
+
+#include <assert.h>
 #include "schedule/rules/rules.h"
 
 enum {
@@ -39,6 +41,7 @@ static bool read_once(const Rules *r, int reader, int buffer)
 /* Does each element's one evaluation serve all readers, in the same loops? */
 static bool read_at_once(const Rules *r, const RuleBlock *b, int buffer)
 {
+	assert(b->consumers.n > 0);
 	int first = b->consumers.at[0];
 	for (int k = 0; k < b->consumers.n; k++) {
 		int reader = b->consumers.at[k];

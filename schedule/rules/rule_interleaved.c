@@ -11,6 +11,8 @@
  * it stays in registers there. */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
+
 enum {
 	SMALL = 4,       /* of an axis that is repeated in code */
 	STEPS_MOST = 8,
@@ -134,6 +136,7 @@ void rule_interleaved(Rules *r, int i)
 			rows = rule_join(r, rows, loop);
 		first = first || !*rows ? first : loop;
 	}
+	assert(first && "the long axis is a row");
 	rule_put(r, "reorder(%s, %s, %s)\neach unroll(%s)\n", rows, small, v[1],
 	    small);
 	if (host >= 0) /* of one step there */

@@ -19,11 +19,13 @@
 
 void rule_add_place(Rules *r, int block, const char *loop, int naxes)
 {
+	assert(*loop && naxes <= r->program->blocks[block].nspatial);
 	vec_push(r->arena, &r->places, (RulePlace){loop, block, naxes, false});
 }
 
 void rule_add_columns(Rules *r, int block, const char *loop, int naxes)
 {
+	assert(*loop && naxes <= r->program->blocks[block].nspatial);
 	vec_push(r->arena, &r->places, (RulePlace){loop, block, naxes, true});
 	r->blocks[block].columns = true;
 }
@@ -71,6 +73,7 @@ int *rule_movers(Rules *r, const RuleBlock *b)
 		vec_each (read, &c->reads) {
 			if (read->buffer != block->buffer || !c->moved_by)
 				continue;
+			assert(read->nindex == block->nspatial);
 			for (int d = 0; d < read->nindex; d++)
 				moved[d] = mover_of(read->index[d],
 				    &r->program->blocks[c->block],
@@ -85,6 +88,7 @@ int *rule_movers(Rules *r, const RuleBlock *b)
 int rule_axis_at(const Rules *r, int block, int depth)
 {
 	const int *order = r->blocks[block].order;
+	assert(depth >= 0 && depth < r->program->blocks[block].nspatial);
 	return order ? order[depth] : depth;
 }
 
@@ -238,4 +242,5 @@ void rule_place_fused(Rules *r, int leader)
 		b->place_axes = r->blocks[leader].place_axes;
 		b->columns = r->blocks[leader].columns;
 	}
+	assert(!left && "those that run in its loops stand behind it");
 }

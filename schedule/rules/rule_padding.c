@@ -6,6 +6,8 @@
  * is a sum of the other operand for each result, over the steps inside. */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
+
 enum {
 	STEPS_LEAST = 32, /* for each result that padding leaves out */
 	POINTS_MOST = 1 << 16 /* that are looked at for it */
@@ -56,6 +58,7 @@ static double padded_part(Arena *arena, const PaddingReader *r)
 	int64_t padded = 0;
 	if (points <= POINTS_MOST && !expr_has_data(r->condition))
 		interp_run(&p, (void *[]){&padded});
+	assert(padded >= 0 && (double)padded <= points);
 	return (double)padded / points;
 }
 

@@ -16,6 +16,8 @@
  * see what is carried without what it reads of itself. */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
+
 enum { ROWS = 8, GPU_SIZE = 32, TIMES_MOST = 8, LEAST = 64 };
 
 static bool is_scan(Arena *arena, const Program *p, int i, Prefix *x)
@@ -81,6 +83,7 @@ static bool cut(RuleForm *f, int at, const Prefix *x, int64_t size)
 		rule_new_name(f, b, "w"), rule_new_name(f, b, "p"), b->name,
 		b->axes[x->k].name, (long long)size))
 		return false;
+	assert(at + 2 < f->program->nblocks);
 	for (int i = 0; i < 3; i++) {
 		RuleMade *made =
 		    rule_made(f, f->program->blocks[at + i].buffer);

@@ -14,6 +14,8 @@
  * border) is computed there; what follows element by element is, too. */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
+
 enum {
 	LONGEST = 64,	 /* steps, which are repeated in code */
 	MOST_WORK = 512, /* operations of all: functions are dear */
@@ -71,6 +73,7 @@ static const char *sizes_of(const RegisterTile *s, int k, int *first)
 		sizes = rule_and_size(s->r, sizes, n);
 		*first = n <= usual[k] ? n : *first;
 	}
+	assert(!s->makes || x->extent % *first == 0);
 	return sizes;
 }
 

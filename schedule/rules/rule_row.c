@@ -15,6 +15,8 @@
  * rows. */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
+
 enum {
 	CHUNKS = 8,	   /* for each thread */
 	SHARED_MOST = 8,   /* times that the operand is read */
@@ -228,6 +230,7 @@ static const char *rows_of(const Row *w)
 {
 	const Rules *r = w->r;
 	const RuleBlock *b = w->info;
+	assert(w->row >= 0 && w->row < w->block->nspatial);
 	int64_t n = w->block->axes[w->row].extent;
 	bool followed = false, shared = false;
 	for (int i = 0; i < r->program->nblocks; i++)
@@ -314,6 +317,7 @@ static void put_lanes(Row *w)
 	const char *loop =
 	    arena_printf(r->arena, "%s.%s", w->stage, w->along_name);
 	const char *steps = "", *shorts = "";
+	assert(w->along >= b->nspatial);
 	if (lanes == 1)
 		return;
 	const char *const *k = rule_split_loop(r, loop,

@@ -15,6 +15,7 @@
 static bool moves_all(const Rules *r, int block, int axis)
 {
 	const RuleBlock *b = &r->blocks[block];
+	assert(r->rows->moves[block]);
 	for (int a = 0; a < r->program->blocks[block].nspatial; a++)
 		vec_each (read, &b->reads)
 			if (r->rows->moves[block][a] == axis && !read->uses[a])

@@ -171,6 +171,7 @@ static void choose_columns(const Together *t, RowsBlockShape *s)
 			s->threads_x = threads;
 			s->lanes = lanes;
 		}
+	assert(s->threads_x && s->lanes);
 }
 
 static int fitting(int64_t n, int most, int least)
@@ -325,6 +326,7 @@ static void put_sums(Together *t, const char *stage, int block, int row,
 	Rules *r = t->p.r;
 	const Block *b = &r->program->blocks[block];
 	int step = only_axis(r, block, b->nspatial, b->naxes);
+	assert(step >= b->nspatial && column >= 0);
 	int steps = fitting(b->axes[step].extent, t->steps, LEAST_STEPS);
 	rule_put(r, "compute_at(%s, %s)\n", stage, t->p.tiles);
 	StageLoops s = split_stage(t, stage, b, row, column);
@@ -387,6 +389,7 @@ void rule_rows_block(Rules *r, int i)
 	Together t = {.p = {.r = r, .block = b, .info = &r->blocks[i]}};
 	t.row = tiled_row(r);
 	t.column = only_axis(r, i, 0, b->nspatial);
+	assert(t.row >= 0 && t.column >= 0 && "rule_rows_block_choose asked");
 	t.columns = b->axes[t.column].extent;
 	for (int k = 0; k < i; k++) {
 		int inside = r->rows->between[k] ? inside_axis(r, k) : -1;

@@ -11,6 +11,8 @@
  * are written out the block can be put where it is read. */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
+
 enum {
 	ACROSS_MOST = 16, /* steps that are written out */
 	STRIDED =
@@ -72,6 +74,7 @@ void rule_separate(RuleForm *f)
 			rule_new_name(f, b, "c"), b->name, b->axes[w.s].name))
 			continue;
 		times++;
+		assert(i + 1 < f->program->nblocks);
 		rule_made(f, f->program->blocks[i].buffer)->separated = true;
 		b = &f->program->blocks[i + 1];
 		if (b->buffer < before &&

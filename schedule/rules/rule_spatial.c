@@ -26,6 +26,8 @@
  */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
+
 #include "lib/gcd.h"
 
 enum {
@@ -222,8 +224,10 @@ static void choose_order(Spatial *s)
 		if (a < s->row && moves[a])
 			order[first++] = a;
 	for (int a = 0, k = first; a < n; a++)
-		if (a >= s->row || !moves[a])
+		if (a >= s->row || !moves[a]) {
+			assert(k < n);
 			order[k++] = a;
+		}
 	while (first > 0 && order[first - 1] == first - 1)
 		first--;
 	if (!first || !has_own_loops(s))
@@ -332,6 +336,7 @@ static void put_square(Spatial *s)
 	Rules *r = s->r;
 	const Block *block = s->block;
 	const char *rows = "";
+	assert(s->across >= 0 && s->across != s->last);
 	int lanes = rule_widest(r, block, s->across);
 	const char *const *u =
 	    rule_split(r, block, s->last, "0 1", "? in tile([%s])",
@@ -393,6 +398,7 @@ static void put_narrow(Spatial *s)
 	    rule_split(r, s->block, s->row, "0 v", "[_, %d]", lanes);
 	const char *code = rule_join(
 	    r, before_row(s, true), long_loops(s, s->row + 1, s->last + 1));
+	assert(lanes > 1);
 	s->row0 = v[0];
 	rule_put(r, "reorder(%s, %s, %s, %s)\n", before_row(s, false), v[0],
 	    code, v[1]);
@@ -444,6 +450,7 @@ static bool put_small(Spatial *s)
 
 static void split_rows(Spatial *s)
 {
+	assert(s->row >= 0 && s->row < s->last);
 	int64_t n = s->block->axes[s->row].extent;
 	bool apart = rule_longer_axis(s->block, s->last) != s->row;
 	if (!s->has_kinds && !apart)
@@ -526,6 +533,7 @@ static void note_kinds(Spatial *s)
 		for (int a = 0; a < n; a++)
 			if (s->kinds[a] == kinds)
 				order[k++] = a;
+	assert(k == n);
 	s->r->blocks[s->info->block].order = order;
 }
 
@@ -650,7 +658,7 @@ static bool outweighs_row(const Spatial *s)
 {
 	const Block *host = &s->r->program->blocks[s->info->host];
 	int last = rule_longer_axis(host, host->nspatial);
-	return expr_has_function(s->r->bodies[s->info->block]) &&
+	return last >= 0 && expr_has_function(s->r->bodies[s->info->block]) &&
 	    host->axes[last].extent <= SHORT * rule_widest(s->r, host, last);
 }
 

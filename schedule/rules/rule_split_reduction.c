@@ -16,6 +16,8 @@
  * (rule_row.c). */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
+
 enum {
 	VECTORS = 2,	   /* of results for each thread, that need no parts */
 	FEW = 4,	   /* results that lanes are not along */
@@ -110,6 +112,7 @@ static int64_t most_of(
  * from it, makes that. */
 static int64_t steps_of_part(int64_t extent, int64_t most, int64_t step)
 {
+	assert(most > 0 && step > 0 && extent >= most);
 	for (int64_t k = most; k > most / 2; k -= step)
 		if (extent % k == 0)
 			return extent / k;

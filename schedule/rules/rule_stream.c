@@ -213,7 +213,7 @@ void rule_stream(Rules *r, int i)
 	    .read = stream_of(r, i, tiled->axis),
 	    .axis = tiled->axis,
 	    .lanes = tiled->lanes};
-	assert(s.read);
+	assert(s.read && s.lanes > 1);
 	RuleWriter w = rule_writer(r, i, "local");
 	s.reader = w.reader;
 	s.writer_block = w.block;

@@ -373,6 +373,7 @@ static const char *inner_sizes(
     const Tiling *t, const ReduceLoop *x, int64_t times)
 {
 	bool whole = x->count == t->block->axes[x->axis].extent;
+	assert(x->count >= times);
 	int64_t all = x->count % times ? 0 : x->count / times, last = 0;
 	const char *sizes = "";
 	for (const int *n = inner_values; *n; n++)
@@ -489,6 +490,7 @@ static int loop_of_terms(Tiling *t, int split)
 static void split_loop(Tiling *t, int i, int terms)
 {
 	ReduceLoop *x = &t->loops.at[i], inner = *x, four = *x;
+	assert(terms > 0 && !t->unrolled);
 	const char *const *p = rule_split_loop(t->r, x->name,
 	    rule_name(t->r, t->block, t->block->axes[x->axis].name, ""),
 	    terms > 1 ? "0 1 q" : "0 1", "? in tile([%s], [%s])",
@@ -630,6 +632,7 @@ static void spatial_parts(Tiling *t, PackParts *parts, int dim,
     const RuleDigit *d, bool open)
 {
 	const TiledAxis *x = tile_of(t, d->axis);
+	assert(x && "a digit of several values is of a tiled axis");
 	const char *name = arena_printf(t->r->arena, "x%d", dim);
 	int64_t lanes = x->vector ? t->tiled->lanes : 1;
 	int inner = x->vector ? PHASE_LANES : PHASE_ROWS;
@@ -892,6 +895,7 @@ static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 		rule_vectors(r, "", v[1], lanes);
 		rule_put(r, "tail(%s, peel)\n", copy);
 	}
+	assert(longest_dim(b) <= last);
 	rule_parallel(r, outer[longest_dim(b)]);
 }
 
@@ -1058,6 +1062,8 @@ void rule_tile_along(Rules *r, const RuleTiled *tiled)
 	    .tiled = tiled,
 	    .block = &r->program->blocks[tiled->block],
 	    .info = &r->blocks[tiled->block]};
+	assert(tiled->axis >= 0 && tiled->axis < t.block->nspatial);
+	assert(tiled->lanes > 1 && t.block->axes[tiled->axis].extent > 1);
 	RuleWriter w = rule_writer(r, tiled->block, "reg");
 	t.writer_block = w.block;
 	t.writer = w.block->name;

@@ -8,6 +8,7 @@
  * and what reads these element by element along that axis. */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { PHASES_MOST = 4 };
@@ -77,6 +78,9 @@ void rule_unflatten(RuleForm *f)
 	const int64_t *phases = choose(f->arena, f->program, f->machine);
 	for (int i = 0; i < f->program->nblocks; i++) {
 		const Block *b = &f->program->blocks[i];
+		int64_t extent =
+		    b->nspatial ? b->axes[b->nspatial - 1].extent : 1;
+		assert(extent % phases[b->buffer] == 0);
 		if (phases[b->buffer] > 1)
 			rule_rewrite(f, "unflatten(%s.%s, %lld)\n", b->name,
 			    b->axes[b->nspatial - 1].name,

@@ -24,6 +24,8 @@
  * panels. */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
+
 /* Threads of a warp along rows and columns, a thread's rows (columns) of a fragment;
  * bytes that one fetches at once; of a warpgroup's operand across. */
 enum { ROWS = 8, COLUMNS = 4, EACH = 2, FETCHED = 16, PANEL = 64 };
@@ -185,6 +187,8 @@ static WarpShape fit_shape(const Warps *w, WarpShape s)
 {
 	int64_t rows = extent_of(w, 0) / (EACH * ROWS);
 	int64_t columns = extent_of(w, 1) / (EACH * COLUMNS);
+	assert(extent_of(w, 0) % (EACH * ROWS) == 0);
+	assert(extent_of(w, 1) % (EACH * COLUMNS) == 0);
 	while (s.rows > 1 && rows % (s.warps * s.rows))
 		s.rows /= 2;
 	while (s.warps > 1 && rows % (s.warps * s.rows))
@@ -317,6 +321,7 @@ static const char *split_sums(Warps *w)
 	const char *acc = w->writer.acc;
 	int row = w->of[0].axis, column = w->of[1].axis, g = w->groups;
 	const char *step = sums_name(w, w->step);
+	assert(b->axes[w->step].extent % w->in->terms == 0);
 	int64_t fetched = b->axes[w->step].extent / w->in->terms;
 	const char *const *i = rule_split_loop(r, rule_loop(r, acc, b, row),
 	    sums_name(w, row), g ? "1 z 2 y" : "z 1 2 y", "[_, %s, %d, %d]",

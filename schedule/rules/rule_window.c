@@ -15,6 +15,8 @@
  */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
+
 enum {
 	WINDOW_MOST = 32,
 	SMALL_WINDOW = 9,
@@ -98,6 +100,7 @@ static bool reads_filter(const Rules *r, int block, int row, int last)
 const char *rule_columns(const Rules *r, int block, int last, int lanes)
 {
 	const Block *b = &r->program->blocks[block];
+	assert(last >= 0 && lanes > 0);
 	int row = rule_longer_axis(b, last);
 	int64_t all = (b->axes[last].extent + lanes - 1) / lanes;
 	const char *sizes = "";

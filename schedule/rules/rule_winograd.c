@@ -105,6 +105,7 @@ RuleForm *rule_winograd_form(const RuleForm *from, RuleWinograd *x)
 		    rule_new_name(f, y, letters[role]));
 	}
 	x->whole = at + winograd_nparts(&x->winograd);
+	assert(x->output >= 0 && x->output < y->nspatial);
 	return rule_rewrite(f, "%s = winograd(%s, %d)\n", names, y->name, x->m)
 	    ? f
 	    : NULL;
@@ -164,8 +165,10 @@ static void find_writer(Making *k)
 	const Rules *r = k->r;
 	WinogradRole last = k->w->npairs == 2 ? WINOGRAD_Y1 : WINOGRAD_P;
 	int buffer = block_of(k, last)->buffer, at = k->x->whole;
-	while (r->blocks[at].inlined || !expr_find_read(r->bodies[at], buffer))
+	while (at < r->program->nblocks &&
+	    (r->blocks[at].inlined || !expr_find_read(r->bodies[at], buffer)))
 		at++;
+	assert(at < r->program->nblocks);
 	const Expr *read = expr_find_read(r->bodies[at], buffer);
 	k->writer = &r->program->blocks[at];
 	k->axis = NEW_N(r->arena, int, k->w->nspatial);
@@ -340,6 +343,7 @@ static void put_weights(Making *k)
 	}
 	for (int a = n; a < u->naxes; a++)
 		rule_put(k->r, "%s, ", u->axes[a].name);
+	assert(o >= 0 && "outputs are an axis of the weights");
 	rule_put(k->r, "%s//(%s*%s), ", u->axes[o].name, k->vectors, k->lane);
 	for (int i = 0; i < n; i++)
 		if (own[i] >= k->w->nspatial)
@@ -369,6 +373,7 @@ static const Expr *deepest_read(const Expr *e)
 static int side_by_side(const Making *k, const int *own, int n)
 {
 	const Expr *read = deepest_read(k->w->data);
+	assert(read);
 	const Expr *last = read->narg ? read->arg[read->narg - 1] : read;
 	for (int i = 0; i < n; i++)
 		if (expr_has_axis(last, own[i]) &&

@@ -68,6 +68,9 @@ static void run_passes(Rules *r)
 		for (int i = 0; row->pass && i < n; i++)
 			try_rules(r, (Table){row + 1, table.end},
 			    row->pass == READERS_FIRST ? n - 1 - i : i);
+	/* of a GPU's some are made by the thread that reads them */
+	for (int i = 0; i < n; i++)
+		assert(r->machine->gpu || !rule_is_open(r, i));
 }
 
 /* What a rule takes with a domain behind it is where a search begins. */
@@ -199,6 +202,7 @@ static Widths widths_of(const Rules *r, int tiled, int axis)
 	    rule_lanes(r->machine, r->program->buffers[block->buffer].type);
 	int least = rule_least_lanes(widest);
 	Widths w = {.phases = phases_of(r, tiled, axis)};
+	assert(w.phases > 0);
 	if (!rule_worth_vectors(r, tiled, axis))
 		return (Widths){0};
 	if (n < w.phases * (widest < 8 ? widest : 8)) /* short vectors lose more */
@@ -255,7 +259,8 @@ static void sketches_tiled(Rules *r, int tiled, RuleSketchVec *out)
 
 static void begin(Rules *r, RuleForm *form, const Program *program)
 {
-	rule_made(form, form->program->nbuffers - 1);
+	assert(program->nblocks == form->program->nblocks);
+	rule_made(form, form->program->nbuffers - 1); /* all are there */
 	r->form = form;
 	r->made = form->made.at;
 	r->program = program;

@@ -84,6 +84,7 @@ const char *rule_and_size(const Rules *r, const char *sizes, int64_t n)
 const char *rule_powers(const Rules *r, int64_t first, int64_t most)
 {
 	const char *sizes = "";
+	assert(first > 0);
 	for (int64_t n = first; n <= most; n *= 2)
 		sizes = rule_and_size(r, sizes, n);
 	return sizes;
@@ -92,6 +93,7 @@ const char *rule_powers(const Rules *r, int64_t first, int64_t most)
 const char *rule_sizes(const Rules *r, const int *values, int64_t most)
 {
 	const char *sizes = "";
+	assert(values[0] && "one is there in any case");
 	for (int i = 0; values[i]; i++)
 		if (values[i] <= most || !i)
 			sizes = rule_and_size(r, sizes, values[i]);
@@ -203,6 +205,7 @@ void rule_fetch(Rules *r, const char *stage, const char *dims,
 	const char *const *x = rule_split_loop(r, several ? f : dims, plain,
 	    suffixes, "[_, %s, %s]", threads, lanes ? rule_size(r, lanes) : "");
 	int n = ((int)strlen(suffixes) + 1) / 3 - (lanes > 0);
+	assert(n > 1 && n <= PARTS_MOST);
 	for (int i = 1; i < n; i++)
 		rule_put(
 		    r, "bind(%s, threadIdx.%c)\n", x[i], suffixes[3 * i + 1]);
@@ -218,6 +221,7 @@ RuleWriter rule_writer(Rules *r, int i, const char *scope)
 	    ? -1
 	    : rule_elementwise_reader(r, &r->blocks[i]);
 	int by = reader < 0 ? i : reader;
+	assert(rule_is_open(r, i) && rule_is_open(r, by));
 	RuleWriter w = {reader, &r->program->blocks[by],
 	    reader < 0 ? rule_name(r, block, "acc", "") : block->name};
 	r->blocks[i].scheduled = r->blocks[by].scheduled = true;
@@ -328,4 +332,5 @@ void rule_put_fused(Rules *r, int leader, const char *writer,
 		}
 		rule_put(r, "compute_with(%s, %s)\n", acc, reduce);
 	}
+	assert(!left && "those that run in its loops stand behind it");
 }

@@ -2,6 +2,7 @@
  * buffers and tape handles. */
 #include "schedule/internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@ bool apply_is_slot(const Step *step, int i)
 {
 	const Arg *arg = &step->args[i];
 
+	assert(i >= 0 && i < step->nargs);
 	return arg->decision && arg->open && arg->domain.values &&
 	    is_quantity(step, i) &&
 	    (step->primitive != PRIMITIVE_split ||
@@ -56,6 +58,7 @@ static Handle slot_handle(const Call *call, int i, int part)
 	int at = d->kind == DOMAIN_TILE ? part + 1 : part;
 	int slot = call->first_slot + part;
 
+	assert(call->use_slots && part >= 0 && at < d->parts);
 	if (d->nvalues[at] == 1 && d->values[at][0].kind == VALUE_INT)
 		return tape_const(call->nest->tape, d->values[at][0].i);
 	for (int j = 0; j < i; j++)
@@ -197,6 +200,7 @@ Refusal call_handle(const Call *call, int i, int64_t least, Handle *handle)
 static Refusal open_factors(const Call *call, int i, int *n, Handle **handles)
 {
 	*n = call->step->args[i].domain.parts;
+	assert(*n >= 2);
 	*handles = NEW_N(call->nest->arena, Handle, *n);
 	(*handles)[0] = HANDLE_NONE;
 	for (int part = 1; part < *n; part++)
@@ -264,6 +268,7 @@ Refusal call_outs(const Call *call, int n)
 {
 	const Step *step = call->step;
 
+	assert(n > 0);
 	if (step->nouts != n)
 		return "the step does not give as many names as it makes";
 	for (int i = 0; i < n; i++) {

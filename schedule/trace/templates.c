@@ -8,6 +8,7 @@
  * template above it.  `set NAME = VALUE` is told to be none. */
 #include "schedule/internal.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -99,6 +100,7 @@ static Lines lines_of(Arena *arena, const Program *program, Diag *diag)
 {
 	Span span = program->schedule_span;
 
+	assert(span.begin <= span.end || !program->schedule_text);
 	if (!program->schedule_text)
 		span.end = span.begin;
 	return (Lines){program, arena, diag, span.begin, span.end,

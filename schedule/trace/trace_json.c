@@ -9,6 +9,7 @@
  * domains are left out.  Reading is strict: unknown keys are mistakes. */
 #include "schedule/internal.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ static json_t *arg_to_json(const Arg *arg)
 {
 	json_t *object;
 
+	assert(arg->decision || !arg->open);
 	if (!arg->decision)
 		return value_to_json(&arg->value);
 	object = json_object();

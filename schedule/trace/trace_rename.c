@@ -55,6 +55,9 @@ static void push_name(Rename *r, Name name)
 	lookup_add(&r->from, name.from, r->names.n);
 	lookup_add(&r->to, name.to, r->names.n);
 	vec_push(r->arena, &r->names, name);
+	/* else trace_canonical_after would drop others' */
+	assert(r->from.entries.n == r->names.n);
+	assert(r->to.entries.n == r->names.n);
 }
 
 static void add_name(
@@ -276,9 +279,22 @@ static const char *stem_of_loop(const Rename *r, const char *loop)
 	    : as_stem(r->arena, loop, strcspn(loop, "."));
 }
 
+/* Has every argument that names are made of a word? */
+static bool has_words(const Step *step)
+{
+	int n = step->primitive == PRIMITIVE_fuse ? step->nargs : 1;
+
+	for (int i = 0; i < n; i++)
+		if (i >= step->nargs || step->args[i].open ||
+		    step->args[i].value.kind != VALUE_WORD)
+			return false;
+	return true;
+}
+
 /* c_i0_j of c_i0 and c.j. */
 static const char *fused_stem(const Rename *r, const Step *step)
 {
+	assert(has_words(step));
 	const char *stage = stem_of_loop(r, step->args[0].value.word);
 	Buf text = {0};
 	const char *stem;
@@ -330,24 +346,13 @@ static const char *speaking_name(const Rename *r, const Step *step, int i)
 	const char *stem = stem_of(r, step), *name = stem;
 	size_t n = strlen(stem);
 
+	assert(n > 0 && i < step->nouts);
 	if (step->nouts > 1 || primitive_outs(step->primitive) == 'P')
 		name = stem = arena_printf(r->arena, "%s%s%d", stem,
 		    stem[n - 1] >= '0' && stem[n - 1] <= '9' ? "_" : "", i);
 	for (int k = 2; is_taken(r, name); k++)
 		name = arena_printf(r->arena, "%s_%d", stem, k);
 	return name;
-}
-
-/* Has every argument that names are made of a word? */
-static bool has_words(const Step *step)
-{
-	int n = step->primitive == PRIMITIVE_fuse ? step->nargs : 1;
-
-	for (int i = 0; i < n; i++)
-		if (i >= step->nargs || step->args[i].open ||
-		    step->args[i].value.kind != VALUE_WORD)
-			return false;
-	return true;
 }
 
 /* The i-th name that a renamed step gives. */
@@ -455,6 +460,7 @@ TraceNames *trace_names(Arena *arena, const Program *program)
 Trace *trace_canonical_after(TraceNames *names, const Trace *trace)
 {
 	int before = names->names.n;
+	assert(names->canonical);
 	Trace *out = rename_trace(names, trace);
 
 	for (; names->names.n > before; names->names.n--) {

@@ -130,6 +130,7 @@ static void print_domain(Buf *out, const Domain *d)
 
 static void print_arg(Buf *out, const Arg *arg)
 {
+	assert(arg->decision || !arg->open);
 	if (arg->key)
 		buf_printf(out, "%s=", arg->key);
 	if (arg->decision)
@@ -142,6 +143,7 @@ static void print_arg(Buf *out, const Arg *arg)
 
 static void print_step(Buf *out, const Step *step)
 {
+	assert(primitive_gives(step->primitive, step->nouts));
 	for (int i = 0; i < step->nouts; i++)
 		buf_printf(out, i ? ", %s" : "%s", step->outs[i]);
 	buf_printf(out, "%s%s(", step->nouts ? " = " : "",
@@ -511,6 +513,7 @@ static Domain domain_of(
 {
 	Domain d = {.kind = kind, .parts = n};
 
+	assert(n >= (kind == DOMAIN_TILE ? 2 : 1) && n <= MAX_TILE_PARTS);
 	d.nvalues = NEW_N(p->arena, int, n);
 	d.values = NEW_N(p->arena, TraceValue *, n);
 	for (int i = 0; i < n; i++) {
@@ -770,7 +773,7 @@ Trace *trace_parse(Arena *arena, const Source *source, Span span, Diag *diag)
 	Trace *trace = NEW(arena, Trace);
 	int errors = diag->errors;
 
-	assert(span.end <= source->size);
+	assert(span.begin <= span.end && span.end <= source->size);
 	for (;;) {
 		p.depth = 0;
 		while (peek(&p) == '\n' || peek(&p) == ';')
@@ -790,6 +793,7 @@ bool value_parse(Arena *arena, const Source *source, Span span, Diag *diag,
 	Parser p = {.arena = arena, .source = source, .diag = diag,
 	    .at = span.begin, .end = span.end};
 
+	assert(span.begin <= span.end && span.end <= source->size);
 	*out = value(&p, 0);
 	if (!p.failed && peek(&p))
 		fail(&p, here(&p), "expected the end of the line");
