@@ -418,6 +418,7 @@ void cpu_machine(const Cpu *cpu, CpuFeatures set, Machine *machine)
 	    .scale = avx512,
 	    .rsqrt = avx512,
 	    .masked = avx512 || (cpu->masked_avx2 && (set & F(AVX2))),
+	    .byte_masks = avx512, /* AVX512BW */
 	    .gather = x86 && (set & F(AVX2)),
 	    .f16c = !x86 || (set & F(F16C)),
 	    .fma_per_cycle = cpu->fma_per_cycle,

@@ -26,6 +26,7 @@ typedef struct {
 	bool broadcast;         /* arithmetic reads one element of memory for
 				   all lanes */
 	bool splat;             /* a load fills all lanes with one element */
+	bool byte_masks;        /* lanes of bytes and words are chosen by masks */
 	int permutes; /* an instruction takes any lanes of two vectors, of
 				   so many bytes or more; 0: none does */
 	bool scale;             /* vectors of floats times powers of two, rounded

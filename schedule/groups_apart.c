@@ -47,7 +47,8 @@ static const double OF_SETS = 0.97;
 static const Machine narrow = {
     OF_BOTH, .vector_bytes = 32, .vector_registers = 16};
 static const Machine wide = {OF_BOTH, .vector_bytes = 64,
-    .vector_registers = 32, .broadcast = true, .scale = true, .rsqrt = true};
+    .vector_registers = 32, .broadcast = true, .byte_masks = true,
+    .scale = true, .rsqrt = true};
 
 /* --- what the model says --------------------------------------------------------- */
 

@@ -96,8 +96,6 @@ int rule_least_lanes(int widest)
 	return widest < 4 ? 2 : 4;
 }
 
-enum { MASKED_LEAST = 64 }; /* bytes of a vector: then bytes have masks, too */
-
 /* Bytes of the widest value, where all is compared, chosen or moved in the type
  * that is stored, or done in 16 bits; 0: it is not.  What lanes along the axis
  * choose alike is a branch, without a mask. */
@@ -113,7 +111,7 @@ static int widest_value(const Machine *machine, const Expr *e, int axis)
 	    (e->op == OP_CAST && dtype_is_int(e->arg[0]->type) &&
 		dtype_bytes(e->arg[0]->type) == dtype_bytes(e->type)) ||
 	    (e->op == OP_IF &&
-		(machine->vector_bytes >= MASKED_LEAST ||
+		(machine->byte_masks ||
 		    (!expr_has_data(e->arg[0]) &&
 			!expr_has_axis(e->arg[0], axis))));
 	int bytes = narrow && dtype_is_int(e->type) ? dtype_bytes(e->type) : 0;

@@ -36,7 +36,6 @@ enum {
 	TILE_ROWS = 8,	  /* of what is tiled in rows, at most */
 	SHORT = 4,	  /* vectors of a row */
 	SLIM = 2,	  /* bytes of an element, at most */
-	WIDE = 64,	  /* of a vector: then bytes have masks, too */
 	SHORTEST = 16,	  /* bytes of a vector */
 	KINDS_MOST = 8,	  /* elements at once that are made of the same data */
 	APART_MOST = 9	  /* elements side by side, each made in its own way */
@@ -307,7 +306,7 @@ static int widest_stored(const Spatial *s, int axis)
 {
 	int lanes = rule_widest(s->r, s->block, axis);
 	DType stored = s->r->program->buffers[s->block->buffer].type;
-	bool half = s->r->machine->vector_bytes >= WIDE ||
+	bool half = s->r->machine->byte_masks ||
 	    2 * lanes * dtype_bytes(stored) <= SHORTEST;
 	return half && has_own_loops(s) && is_slim(s->r, s->block->buffer) &&
 		reads_slim(s->r, s->info->block) &&

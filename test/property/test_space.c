@@ -37,6 +37,7 @@ static const Machine machines[] = {
     {.threads = 2,
 	.vector_bytes = 64,
 	.vector_registers = 32,
+	.byte_masks = true,
 	.fma = true,
 	.masked = true,
 	.gather = true,

@@ -16,6 +16,7 @@
 static const Machine machine = {.threads = 1,
     .vector_bytes = 64,
     .vector_registers = 32,
+    .byte_masks = true,
     .fma = true,
     .masked = true,
     .gather = true,

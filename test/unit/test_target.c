@@ -130,9 +130,11 @@ static void test_machine(void **state)
 	assert_int_equal(t->machine.vector_registers, 32);
 	assert_int_equal(t->machine.threads, 5);
 	assert_true(t->machine.fma && t->machine.masked && t->machine.f16c);
+	assert_true(t->machine.byte_masks);
 	t = target_parse(arena, "llvm -mcpu=znver4 -mattr=-avx512f", &error);
 	assert_int_equal(t->machine.vector_bytes, 32);
 	assert_int_equal(t->machine.vector_registers, 16);
+	assert_false(t->machine.byte_masks);
 	t = target_parse(arena, "llvm -mcpu=x86-64", &error);
 	assert_int_equal(t->machine.vector_bytes, 16);
 	assert_false(t->machine.fma);
