@@ -138,6 +138,10 @@ bool edit_kind_above(const Nest *nest, int loop, LoopKind kind);
 bool edit_kind_below(const Nest *nest, int loop, LoopKind kind);
 bool edit_kind_own(const Nest *nest, int loop, LoopKind kind);
 int64_t *edit_extents(const Nest *nest, int stage); /* of its axes */
+/* What stands at an axis and the next one, which has rows of so many, by the one of
+ * them that is left. */
+Expr *edit_collapsed(Arena *arena, Expr *e, int axis, int64_t row, int naxes);
+Flat *edit_flat(const Nest *nest); /* blocks by their place in the order */
 bool edit_is_identity_write(const Nest *nest, int stage);
 /* Has it to be computed in one place? */
 bool edit_is_once(const Nest *nest, int buffer);

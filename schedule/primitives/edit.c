@@ -268,6 +268,34 @@ int64_t *edit_extents(const Nest *nest, int stage)
 	return extents;
 }
 
+Flat *edit_flat(const Nest *nest)
+{
+	Flat *f = flat_new(nest->arena, nest->order.n, nest->buffers.n);
+	for (int b = 0; b < f->nbuffers; b++)
+		f->shapes[b] = nest->buffers.at[b].shape;
+	for (int i = 0; i < f->nblocks; i++) {
+		int stage = nest->order.at[i];
+		const Stage *s = &nest->stages.at[stage];
+		f->blocks[i] = (FlatBlock){
+		    s->body, s->buffer, s->nspatial, edit_extents(nest, stage)};
+	}
+	return f;
+}
+
+Expr *edit_collapsed(Arena *arena, Expr *e, int axis, int64_t row, int naxes)
+{
+	Expr **axes = NEW_N(arena, Expr *, naxes);
+	Expr *place = expr_axis(arena, axis + 1);
+	Expr *length = expr_int(arena, DT_INDEX, row);
+
+	assert(axis >= 0 && axis + 1 < naxes);
+	for (int a = 0; a < naxes; a++)
+		axes[a] = expr_axis(arena, a);
+	axes[axis] = expr_binary(arena, OP_FLOORDIV, place, length);
+	axes[axis + 1] = expr_binary(arena, OP_MOD, place, length);
+	return expr_substitute_axes(arena, e, axes, naxes);
+}
+
 bool edit_is_identity_write(const Nest *nest, int stage)
 {
 	const Stage *s = &nest->stages.at[stage];

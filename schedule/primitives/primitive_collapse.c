@@ -31,21 +31,12 @@ static Refusal parameters(const Call *call, Collapse *p)
 	    : NULL;
 }
 
-/* What stands at both axes, by the one that is left. */
 static Expr *collapsed(const Nest *nest, const Collapse *p, Expr *e)
 {
 	const Stage *s = &nest->stages.at[p->stage];
-	Expr **axes = NEW_N(nest->arena, Expr *, s->naxes);
-	Expr *place = expr_axis(nest->arena, p->axis + 1);
-	Expr *row = expr_int(
-	    nest->arena, DT_INDEX, s->axes[p->axis + 1].extent);
 
-	for (int a = 0; a < s->naxes; a++)
-		axes[a] = expr_axis(nest->arena, a);
-	axes[p->axis] =
-	    expr_binary(nest->arena, OP_FLOORDIV, place, row);
-	axes[p->axis + 1] = expr_binary(nest->arena, OP_MOD, place, row);
-	return expr_substitute_axes(nest->arena, e, axes, s->naxes);
+	return edit_collapsed(
+	    nest->arena, e, p->axis, s->axes[p->axis + 1].extent, s->naxes);
 }
 
 Refusal collapse_legal(const Call *call)

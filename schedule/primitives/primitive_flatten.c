@@ -21,20 +21,6 @@ typedef struct {
 	int buffer, dim;
 } Flatten;
 
-static Flat *flat_of(const Nest *nest)
-{
-	Flat *f = flat_new(nest->arena, nest->order.n, nest->buffers.n);
-	for (int b = 0; b < f->nbuffers; b++)
-		f->shapes[b] = nest->buffers.at[b].shape;
-	for (int i = 0; i < f->nblocks; i++) {
-		int stage = nest->order.at[i];
-		const Stage *s = &nest->stages.at[stage];
-		f->blocks[i] = (FlatBlock){
-		    s->body, s->buffer, s->nspatial, edit_extents(nest, stage)};
-	}
-	return f;
-}
-
 static Refusal parameters(const Call *call, Flatten *p)
 {
 	const Nest *nest = call->nest;
@@ -48,7 +34,7 @@ static Refusal parameters(const Call *call, Flatten *p)
 	if (dim < 0 || dim > nest->buffers.at[p->buffer].ndim - 2)
 		return "the buffer has no such dimension with one behind it";
 	p->dim = (int)dim;
-	p->flat = flat_of(nest);
+	p->flat = edit_flat(nest);
 	return flat_close(p->flat, p->buffer, p->dim)
 	    ? NULL
 	    : "a block does not go over both dimensions, whole and alone";

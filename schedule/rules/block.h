@@ -57,6 +57,8 @@ typedef struct {
 const char *product_loops(const Product *p, TileLoop kind);
 /* Each is the threads' in its direction. */
 void product_bind(Product *p, TileLoop kind);
+/* Who writes, and what its axes that are tiled are called. */
+void product_writer(Product *p, RuleWriter w);
 /* An axis of the writer in tiles, the loops as they follow each other. */
 void product_split(Product *p, BlockAxis direction, const char *suffixes,
     const TileLoop *loops, const char *sizes);

@@ -434,25 +434,15 @@ double rule_work(const Rules *r, int block)
 
 /* --- what was made of it ---------------------------------------------------------- */
 
-bool rule_is_separated(const Rules *r, int block)
+const RuleMade *rule_origin(const Rules *r, int block)
 {
-	return r->made[r->program->blocks[block].buffer].separated;
-}
-
-bool rule_is_extracted(const Rules *r, int block)
-{
-	return r->made[r->program->blocks[block].buffer].extracted;
-}
-
-bool rule_is_scattered(const Rules *r, int block)
-{
-	return r->made[r->program->blocks[block].buffer].scattered;
+	return &r->made[r->program->blocks[block].buffer];
 }
 
 /* The axis of the block, if it is that of a running sum; -1. */
 static int scan_axis(const Rules *r, int block, RuleScan running)
 {
-	const RuleMade *made = &r->made[r->program->blocks[block].buffer];
+	const RuleMade *made = rule_origin(r, block);
 	return made->scan == running ? made->scan_axis : -1;
 }
 

@@ -48,6 +48,20 @@ void product_split(Product *p, BlockAxis direction, const char *suffixes,
 	}
 }
 
+void product_writer(Product *p, RuleWriter w)
+{
+	p->writer_block = w.block;
+	p->writer = w.block->name;
+	p->acc = w.acc;
+	for (int d = 0; d < BLOCK_AXES; d++) {
+		TileAxis *x = &p->axes[d];
+		int of = x->axis < 0
+		    ? 0
+		    : rule_reader_axis(p->r, p->block, w.reader, x->axis);
+		x->name = w.block->axes[of].name;
+	}
+}
+
 const char *product_others(const Product *p)
 {
 	const Block *b = p->writer_block;

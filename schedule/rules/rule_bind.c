@@ -89,11 +89,7 @@ void rule_bind(Rules *r, int i)
 		r->blocks[i].scheduled = true;
 		return;
 	}
-	if (block->nspatial > 1) {
-		const char *f = rule_name(r, block, "f", "");
-		rule_put(r, "%s = fuse(%s)\n", f, all);
-		all = f;
-	}
+	all = rule_fuse(r, all, rule_name(r, block, "f", ""));
 	bool calls = expr_has_function(r->bodies[i]);
 	bool one = calls || block->reduce != REDUCE_NONE ||
 	    makes_reductions(r, i, NULL);

@@ -341,10 +341,9 @@ static void split_sums(Product *p)
 		bool last = d == BLOCK_X;
 		if (x->axis < 0)
 			continue;
-		const char *const *s = rule_split_loop(p->r,
-		    rule_loop(p->r, p->acc, p->block, x->axis),
-		    sums_name(p, x->axis, ""), last ? "r t v" : "t r",
-		    "[_, %s, %s]", x->loops[last ? TILE_THREADS : TILE_RESULTS],
+		const char *const *s = rule_split(p->r, p->acc, p->block,
+		    x->axis, last ? "r t v" : "t r", "[_, %s, %s]",
+		    x->loops[last ? TILE_THREADS : TILE_RESULTS],
 		    x->loops[TILE_LANES]);
 		x->loops[SUMS_THREADS] = s[last];
 		x->loops[SUMS_RESULTS] = s[!last];
@@ -448,18 +447,10 @@ static void choose_writer(Product *p, int i)
 		rule_put(r, "%s = cache_write(%s, reg)\n", w.acc, p->partial);
 	else
 		w = rule_writer(r, i, "reg");
-	p->writer_block = w.block;
-	p->writer = split ? p->partial : w.block->name;
-	p->acc = w.acc;
+	product_writer(p, w);
+	if (split)
+		p->writer = p->partial;
 	p->tiles = rule_name(r, w.block, "b", "");
-	for (int d = 0; d < BLOCK_AXES; d++) {
-		TileAxis *x = &p->axes[d];
-		if (x->axis >= 0)
-			x->name = w.block
-				      ->axes[rule_reader_axis(
-					  r, p->block, w.reader, x->axis)]
-				      .name;
-	}
 }
 
 bool rule_block_has_window(const Rules *r, int i)

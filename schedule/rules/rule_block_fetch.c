@@ -127,11 +127,9 @@ static void put_layout(Product *p, const RuleRead *read, const char *copy)
 	int last = read->nindex - 1, tiled = tiled_dim(p, read, &of);
 	if (tiled < 0 || tiled == last)
 		return;
-	rule_put(p->r, "transform_layout(%s, [", copy);
-	for (int d = 0; d <= last; d++)
-		if (d != tiled)
-			rule_put(p->r, "x%d, ", d);
-	rule_put(p->r, "x%d])\nstorage_align(%s, %d, %d, %d)\n", tiled, copy,
+	rule_put(p->r,
+	    "transform_layout(%s, [%s, x%d])\nstorage_align(%s, %d, %d, %d)\n",
+	    copy, rule_dims(p->r, "", 0, last + 1, tiled), tiled, copy,
 	    last - 1, BANKS, SHIFT);
 }
 
@@ -161,12 +159,9 @@ static const char *put_pack(Product *p, const RuleRead *read)
 	    x->loops[TILE_THREADS], x->loops[TILE_LANES]);
 	rule_put(p->r,
 	    "%s = cache_read(%s, %s, pack)\ncompute_at(%s, root)\n"
-	    "transform_layout(%s, [x%d//%s, ",
-	    pack, p->acc, b->name, pack, pack, tiled, tile);
-	for (int d = 0; d < read->nindex; d++)
-		if (d != tiled)
-			rule_put(p->r, "x%d, ", d);
-	rule_put(p->r, "x%d%%%s])\npad(%s, 0)\n", tiled, tile, pack);
+	    "transform_layout(%s, [x%d//%s, %s, x%d%%%s])\npad(%s, 0)\n",
+	    pack, p->acc, b->name, pack, pack, tiled, tile,
+	    rule_dims(p->r, "", 0, read->nindex, tiled), tiled, tile, pack);
 	return pack;
 }
 

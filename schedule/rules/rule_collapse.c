@@ -98,19 +98,6 @@ static bool is_dear(const Rules *r, int i, const int *collapsed, int first)
 	return goes || has_functions(r->bodies[i], p->blocks[i].nspatial - 1);
 }
 
-static void share_places(Arena *arena, Block *b)
-{
-	int last = b->nspatial - 1;
-	Expr **axes = NEW_N(arena, Expr *, b->naxes);
-	Expr *place = expr_axis(arena, last);
-	Expr *row = expr_int(arena, DT_INDEX, b->axes[last].extent);
-	for (int a = 0; a < b->naxes; a++)
-		axes[a] = expr_axis(arena, a);
-	axes[last - 1] = expr_binary(arena, OP_FLOORDIV, place, row);
-	axes[last] = expr_binary(arena, OP_MOD, place, row);
-	b->body = expr_substitute_axes(arena, b->body, axes, b->naxes);
-}
-
 const Program *rule_collapse_program(Rules *r, int **collapsed)
 {
 	Program *p = NEW(r->arena, Program);
@@ -132,7 +119,8 @@ const Program *rule_collapse_program(Rules *r, int **collapsed)
 		b->axes = arena_memdup(
 		    r->arena, b->axes, sizeof *b->axes * (size_t)b->naxes);
 		if (shares)
-			share_places(r->arena, b);
+			b->body = edit_collapsed(r->arena, b->body, last - 1,
+			    b->axes[last].extent, b->naxes);
 		for (int a = first; a < last; a++) {
 			b->axes[a + 1].extent *= b->axes[a].extent;
 			b->axes[a].extent = 1;

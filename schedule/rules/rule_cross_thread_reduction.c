@@ -361,24 +361,30 @@ static int64_t power_at_least(int64_t n)
 	return p;
 }
 
+/* The next read of a buffer by a member, from the n-th of member i on; NULL. */
+static const RuleRead *next_read(const Kernel *k, int buffer, int *i, int *n)
+{
+	for (; *i <= k->anchor; ++*i, *n = 0) {
+		const RuleBlock *b = &k->r->blocks[*i];
+		while (k->row_of[*i] && *n < b->reads.n)
+			if (b->reads.at[(*n)++].buffer == buffer)
+				return &b->reads.at[*n - 1];
+	}
+	return NULL;
+}
+
 /* Do all members read it at rows where it has rows, and at their line where it
  * has its own?  Then the same thread has what it reads. */
 static bool same_lines(const Kernel *k, int buffer, const int *rows, int line)
 {
-	for (int i = 0; i <= k->anchor; i++) {
-		const RuleBlock *b = &k->r->blocks[i];
-		for (int n = 0; k->row_of[i] && n < b->reads.n; n++) {
-			const RuleRead *read = &b->reads.at[n];
-			if (read->buffer != buffer)
-				continue;
-			for (int d = 0; d < read->nindex; d++) {
-				int axis = rule_axis_of(read->index[d]);
-				if (axis < 0 || k->row_of[i][axis] != rows[d] ||
-				    (d == line) != (axis == line_of(k, i)))
-					return false;
-			}
+	const RuleRead *read;
+	for (int i = 0, n = 0; (read = next_read(k, buffer, &i, &n));)
+		for (int d = 0; d < read->nindex; d++) {
+			int axis = rule_axis_of(read->index[d]);
+			if (axis < 0 || k->row_of[i][axis] != rows[d] ||
+			    (d == line) != (axis == line_of(k, i)))
+				return false;
 		}
-	}
 	return true;
 }
 
@@ -396,26 +402,20 @@ static bool readers_of(const Kernel *k, int buffer, int *readers)
 	return true;
 }
 
-/* As its first reader has it: the row axis that moves each dimension; its line. */
-static bool place_of(const Kernel *k, int buffer, int *rows, int *line)
+/* As its first reader has it: the row axis that moves each dimension; its line.  The
+ * reader; -1: the threads have no parts of it. */
+static int place_of(const Kernel *k, int buffer, int *rows, int *line)
 {
-	for (int i = 0; i <= k->anchor; i++) {
-		const RuleBlock *b = &k->r->blocks[i];
-		for (int n = 0; k->row_of[i] && n < b->reads.n; n++) {
-			const RuleRead *read = &b->reads.at[n];
-			if (read->buffer != buffer)
-				continue;
-			*line = -1;
-			for (int d = 0; d < read->nindex; d++) {
-				int axis = rule_axis_of(read->index[d]);
-				rows[d] = axis < 0 ? -1 : k->row_of[i][axis];
-				if (axis >= 0 && axis == line_of(k, i))
-					*line = d;
-			}
-			return read->plain && *line >= 0;
-		}
+	int i = 0, n = 0;
+	const RuleRead *read = next_read(k, buffer, &i, &n);
+	*line = -1;
+	for (int d = 0; read && d < read->nindex; d++) {
+		int axis = rule_axis_of(read->index[d]);
+		rows[d] = axis < 0 ? -1 : k->row_of[i][axis];
+		if (axis >= 0 && axis == line_of(k, i))
+			*line = d;
 	}
-	return false;
+	return read && read->plain && *line >= 0 ? i : -1;
 }
 
 /* Do several read the input by rows, every row a part of its own? */
@@ -426,7 +426,7 @@ static bool is_cached(const Kernel *k, int b)
 	if (buffer->ndim > MOST_ROWS || buffer->ndim == 0 ||
 	    (buffer->block >= 0 && k->row_of[buffer->block]) ||
 	    !readers_of(k, b, &readers) || readers < 2 ||
-	    !place_of(k, b, rows, &line) || !same_lines(k, b, rows, line))
+	    place_of(k, b, rows, &line) < 0 || !same_lines(k, b, rows, line))
 		return false;
 	for (int d = 0; d < buffer->ndim; d++)
 		found += rows[d] >= 0;
@@ -734,11 +734,16 @@ typedef struct {
 	const char *threads, *others, *steps, *unrolled;
 } Inside;
 
+static bool is_within(const PartAxis *x)
+{
+	return x->row < 0 && x->extent > 1;
+}
+
 static int line_of_part(const Kernel *k, const KernelPart *p)
 {
 	int line = -1;
 	for (int a = 0; a < p->naxes; a++)
-		if (p->axes[a].row < 0 && p->axes[a].extent > 1 &&
+		if (is_within(&p->axes[a]) &&
 		    (line < 0 || !k->longest ||
 			p->axes[a].extent > p->axes[line].extent))
 			line = a;
@@ -752,21 +757,13 @@ static const char *loop_at(const Kernel *k, const KernelPart *p, int a)
 	    : arena_printf(k->r->arena, "%s.%s", p->name, p->axes[a].axis);
 }
 
-/* Of the inside all but the line's; those that are not inside. */
-static const char *other_loops(const Kernel *k, const KernelPart *p, int line)
+/* Of the inside all but the line's, or those that are not inside. */
+static const char *part_loops(
+    const Kernel *k, const KernelPart *p, bool inside, int but)
 {
 	const char *loops = "";
 	for (int a = 0; a < p->naxes; a++)
-		if (p->axes[a].row < 0 && p->axes[a].extent > 1 && a != line)
-			loops = rule_join(k->r, loops, loop_at(k, p, a));
-	return loops;
-}
-
-static const char *row_loops(const Kernel *k, const KernelPart *p)
-{
-	const char *loops = "";
-	for (int a = 0; a < p->naxes; a++)
-		if (p->axes[a].row >= 0 || p->axes[a].extent == 1)
+		if (is_within(&p->axes[a]) == inside && a != but)
 			loops = rule_join(k->r, loops, loop_at(k, p, a));
 	return loops;
 }
@@ -780,12 +777,12 @@ static Inside put_inside(Kernel *k, const KernelPart *p, const RowShape *s)
 	if (line < 0)
 		return in;
 	const char *loop = loop_at(k, p, line), *sizes;
-	in.others = other_loops(k, p, line);
+	in.others = part_loops(k, p, true, line);
 	if (k->fused && *in.others) {
 		const char *all = rule_join(r, in.others, loop);
 		loop = named(k, p->name, "f");
-		rule_put(r, "reorder(%s, %s)\n%s = fuse(%s)\n", row_loops(k, p),
-		    all, loop, all);
+		rule_put(r, "reorder(%s, %s)\n%s = fuse(%s)\n",
+		    part_loops(k, p, false, -1), all, loop, all);
 		in.others = "";
 	}
 	if (k->threads)
@@ -829,7 +826,7 @@ static const char *inside_order(Kernel *k, const Inside *in)
 static void put_part(
     Kernel *k, const KernelPart *p, const char *scope, const RowShape *s)
 {
-	const char *rows = row_loops(k, p);
+	const char *rows = part_loops(k, p, false, -1);
 	bool shared = !strcmp(scope, "shared");
 	rule_put(k->r, "compute_at(%s, %s)\nset_scope(%s, %s)\n", p->name, k->place,
 	    p->name, scope);
@@ -837,7 +834,7 @@ static void put_part(
 	if (*in.threads && *rows)
 		rule_put(k->r, "reorder(%s, %s)\n", rows, inside_order(k, &in));
 	for (int a = 0; a < p->naxes; a++) {
-		if (p->axes[a].row < 0 && p->axes[a].extent > 1)
+		if (is_within(&p->axes[a]))
 			continue;
 		if (p->axes[a].row >= 0 && p->axes[a].row == k->divided)
 			rule_put(k->r, "bind(%s, %s)\n", loop_at(k, p, a),
@@ -899,7 +896,7 @@ static void put_anchor(
 		in = put_inside(k, p, s);
 	for (int a = 0; a < p->naxes; a++) {
 		const char *loop = loop_at(k, p, a);
-		if (p->axes[a].row < 0 && p->axes[a].extent > 1)
+		if (is_within(&p->axes[a]))
 			continue;
 		if (p->axes[a].row >= 0 && p->axes[a].row == k->divided) {
 			x = rule_split_loop(r, loop, named(k, p->name, ""),
@@ -920,11 +917,7 @@ static void put_anchor(
 	assert(x);
 	rule_put(r, "reorder(%s, %s, %s, %s, %s)\n", outer, x[1], x[2],
 	    inside_order(k, &in), ones);
-	k->place = outer;
-	if (strchr(outer, ',')) {
-		k->place = named(k, p->name, "rows");
-		rule_put(r, "%s = fuse(%s)\n", k->place, outer);
-	}
+	k->place = rule_fuse(r, outer, named(k, p->name, "rows"));
 	rule_put(r, "bind(%s, blockIdx.x)\nbind(%s, %s)\nbind(%s, %s)\n",
 	    k->place, x[1], along(k, true), x[2], along(k, false));
 	rule_put(r, "each unroll(%s)\n", unrolled);
@@ -950,13 +943,8 @@ static void put_result(
 static void put_cached(Kernel *k, int buffer, const RowShape *s)
 {
 	const Buffer *b = &k->r->program->buffers[buffer];
-	int rows[MOST_ROWS], line, reader = 0;
-	bool found = place_of(k, buffer, rows, &line);
-	assert(found);
-	(void)found;
-	while (!k->row_of[reader] ||
-	    !rule_reads_of(&k->r->blocks[reader], buffer))
-		reader++;
+	int rows[MOST_ROWS], line, reader = place_of(k, buffer, rows, &line);
+	assert(reader >= 0);
 	KernelPart p = part_new(k, named(k, b->name, "row"), b->ndim);
 	for (int d = 0; d < b->ndim; d++)
 		p.axes[d] = (PartAxis){arena_printf(k->r->arena, "x%d", d),

@@ -8,19 +8,6 @@
 
 #include <assert.h>
 
-static Flat *flat_of(Arena *arena, const Program *p)
-{
-	Flat *f = flat_new(arena, p->nblocks, p->nbuffers);
-	for (int i = 0; i < p->nbuffers; i++)
-		f->shapes[i] = p->buffers[i].shape;
-	for (int i = 0; i < p->nblocks; i++) {
-		const Block *b = &p->blocks[i];
-		f->blocks[i] = (FlatBlock){
-		    b->body, b->buffer, b->nspatial, block_extents(arena, b)};
-	}
-	return f;
-}
-
 /* Does all that goes over this dimension go over the next, and is reduced at last
  * and no output, or ends, with what is behind, in rows that are no whole vectors, of
  * two at most?  Sums would go over elements apart where their axes stand elsewhere. */
@@ -52,7 +39,7 @@ static bool is_flat(const Program *p, int lanes, Flat *f, int buffer, int dim)
 void rule_flatten(RuleForm *f)
 {
 	int lanes = rule_lanes(f->machine, DT_F32);
-	Flat *flat = flat_of(f->arena, f->program);
+	Flat *flat = edit_flat(f->nest);
 	for (int i = 0; i < f->program->nbuffers; i++) {
 		int ndim = f->program->buffers[i].ndim, dim = ndim - 2;
 		while (dim >= 0 && is_flat(f->program, lanes, flat, i, dim))
@@ -61,6 +48,6 @@ void rule_flatten(RuleForm *f)
 		    is_flat(f->program, lanes, flat, i, dim) &&
 		    rule_rewrite(f, "flatten(%s, %d)\n",
 			f->program->buffers[i].name, dim))
-			flat = flat_of(f->arena, f->program);
+			flat = edit_flat(f->nest);
 	}
 }

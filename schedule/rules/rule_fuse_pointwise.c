@@ -421,7 +421,7 @@ static void put_host(FusedPoints *p)
 	const Block *b = block_of(r, p->host);
 	int along = lane_axis(r, p->host, p->host);
 	int planes = r->first_point[p->host];
-	const char *const *x = rule_split(r, b, along, "0 1 v",
+	const char *const *x = rule_split(r, b->name, b, along, "0 1 v",
 	    "? in tile([%s], [%d])", copies_of(p), p->lanes);
 	if (planes) {
 		const char *inner =
@@ -458,7 +458,7 @@ static void put_loops(FusedPoints *p, int i, bool registers)
 	bool many = registers && goes_by_steps(p, i);
 	const char *values = "";
 	const char *const *x =
-	    rule_split(p->r, b, along, "u v", "[_, %d]", p->lanes);
+	    rule_split(p->r, b->name, b, along, "u v", "[_, %d]", p->lanes);
 	for (int a = 0; a < (many ? b->nspatial : b->naxes); a++)
 		if (!is_point_axis(p->r, p->host, i, a))
 			values = rule_and(p->r, values, b->name, b, a);

@@ -87,7 +87,7 @@ static bool same_reads(const Rules *r, int reader, int a, int b)
 static bool same_windows(const Rules *r, int a, int b)
 {
 	const RuleBlock *x = &r->blocks[a], *y = &r->blocks[b];
-	return rule_is_separated(r, a) && rule_is_separated(r, b) &&
+	return rule_origin(r, a)->separated && rule_origin(r, b)->separated &&
 	    x->consumers.n == 1 && y->consumers.n == 1 &&
 	    x->consumers.at[0] == y->consumers.at[0] &&
 	    same_reads(r, x->consumers.at[0], a, b);

@@ -131,9 +131,9 @@ static bool worth_inlining(const Rules *r, int i, Expr *body)
 		if (r->collapsed &&
 		    r->collapsed[b->consumers.at[k]] != r->collapsed[i])
 			return false;
-	if (b->output || !b->consumers.n ||
-	    rule_is_separated(r, i) || rule_is_extracted(r, i) ||
-	    rule_rows_block_keeps(r, i) || rule_winograd_keeps(r, i))
+	if (b->output || !b->consumers.n || rule_origin(r, i)->separated ||
+	    rule_origin(r, i)->extracted || rule_rows_block_keeps(r, i) ||
+	    rule_winograd_keeps(r, i))
 		return false;
 	if (rule_winograd_results(r, body))
 		return b->consumers.n == 1 &&

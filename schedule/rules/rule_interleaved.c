@@ -126,7 +126,8 @@ void rule_interleaved(Rules *r, int i)
 	if (host >= 0)
 		rule_put(r, "set_scope(%s, reg)\ncompute_at(%s, %s)\n", b->name,
 		    b->name, r->blocks[host].lane_loop);
-	const char *const *v = rule_split(r, b, along, "0 v", "[_, %d]", lanes);
+	const char *const *v =
+	    rule_split(r, b->name, b, along, "0 v", "[_, %d]", lanes);
 	for (int a = 0; a < b->naxes; a++) {
 		const char *loop =
 		    a == along ? v[0] : rule_loop(r, b->name, b, a);

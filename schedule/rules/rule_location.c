@@ -17,17 +17,13 @@
 
 #include <assert.h>
 
-void rule_add_place(Rules *r, int block, const char *loop, int naxes)
+void rule_add_place(
+    Rules *r, int block, const char *loop, int naxes, bool columns)
 {
 	assert(*loop && naxes <= r->program->blocks[block].nspatial);
-	vec_push(r->arena, &r->places, (RulePlace){loop, block, naxes, false});
-}
-
-void rule_add_columns(Rules *r, int block, const char *loop, int naxes)
-{
-	assert(*loop && naxes <= r->program->blocks[block].nspatial);
-	vec_push(r->arena, &r->places, (RulePlace){loop, block, naxes, true});
-	r->blocks[block].columns = true;
+	vec_push(
+	    r->arena, &r->places, (RulePlace){loop, block, naxes, columns});
+	r->blocks[block].columns |= columns;
 }
 
 /* The one block in whose loops all readers are, or, `again`, in whose tiles they
@@ -135,7 +131,7 @@ static bool is_packed(const Rules *r, int block)
 		const RuleBlock *c = &r->blocks[b->consumers.at[i]];
 		vec_each (read, &c->reads)
 			if (read->buffer == buffer && read->packable)
-				return rule_is_extracted(r, block);
+				return rule_origin(r, block)->extracted;
 	}
 	return false;
 }

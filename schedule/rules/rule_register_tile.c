@@ -90,18 +90,15 @@ static void put_writer(RegisterTile *s)
 		    a = rule_reader_axis(
 			r, s->block, s->writer.reader, s->axes[k]);
 		const char *sizes = sizes_of(s, k, &first);
-		const char *const *x = rule_split(
-		    r, b, a, "0 1", "?=[_, %d] in tile([%s])", first, sizes);
+		const char *const *x = rule_split(r, b->name, b, a, "0 1",
+		    "?=[_, %d] in tile([%s])", first, sizes);
 		outer[a] = x[0];
 		inner = rule_join(r, inner, x[1]);
 	}
 	for (int a = 0; a < b->nspatial; a++)
 		all = rule_join(r, all, outer[a]);
 	rule_put(r, "reorder(%s, %s)\n", all, inner);
-	if (b->nspatial > 1) {
-		rule_put(r, "%s = fuse(%s)\n", f, all);
-		all = f;
-	}
+	all = rule_fuse(r, all, f);
 	bool few = block_points(s->block, 0, s->block->nspatial) <= FEW;
 	const char *const *x =
 	    rule_split_loop(r, all, f, "0 1", "?=[_, %d] in tile([%s])",

@@ -177,8 +177,8 @@ typedef struct {
 static const char *put_chunks(Row *w, const Block *block, int axis)
 {
 	const char *stage = rule_name(w->r, block, "chunks", "");
-	const char *const *x = rule_split(w->r, block, axis, "_chunk _rest",
-	    "[_, %lld]", (long long)w->chunk);
+	const char *const *x = rule_split(w->r, block->name, block, axis,
+	    "_chunk _rest", "[_, %lld]", (long long)w->chunk);
 	rule_put(w->r, "%s = rfactor(%s)\n", stage, x[0]);
 	return stage;
 }
@@ -367,7 +367,7 @@ static void put_row(Row *w)
 	bool own = w->info->host == i;
 	for (int a = 0; a < w->row && own; a++)
 		rule_add_place(
-		    r, i, rule_loop(r, block->name, block, a), a + 1);
+		    r, i, rule_loop(r, block->name, block, a), a + 1, false);
 	if (w->info->colocated_with >= 0) {
 		w->row1 = rule_loop(r, block->name, block, w->row);
 		rule_put(r, "each unroll(%s)\n",
@@ -382,7 +382,7 @@ static void put_row(Row *w)
 	w->row0 = w->parallel = s.outer;
 	w->row1 = s.unrolled;
 	if (own)
-		rule_add_place(r, i, s.outer, w->row + 1);
+		rule_add_place(r, i, s.outer, w->row + 1, false);
 	r->blocks[i].tile = s.outer;
 	while (first < w->row &&
 	    (block->axes[first].extent == 1 || is_short(w, first)))

@@ -217,14 +217,6 @@ typedef struct {
 	const char *ones;
 } StageLoops;
 
-static const char *stage_name(
-    const Together *t, const char *stage, const Block *b, int axis)
-{
-	return axis < 0 ? ""
-			: rule_plain_name(arena_printf(t->p.r->arena, "%s_%s",
-			      stage, b->axes[axis].name));
-}
-
 /* Inside -1: there is none. */
 static StageLoops split_stage(
     Together *t, const char *stage, const Block *b, int row, int inside)
@@ -232,11 +224,9 @@ static StageLoops split_stage(
 	const TileAxis *y = &t->p.axes[BLOCK_Y], *x = &t->p.axes[BLOCK_X];
 	Rules *r = t->p.r;
 	StageLoops s = {.ones = ""};
-	s.rows = rule_split_loop(r, rule_loop(r, stage, b, row),
-	    stage_name(t, stage, b, row), "t r", "[_, %s]",
-	    y->loops[TILE_RESULTS]);
-	s.inside = rule_split_loop(r, rule_loop(r, stage, b, inside),
-	    stage_name(t, stage, b, inside), "r t v", "[_, %s, %s]",
+	s.rows = rule_split(
+	    r, stage, b, row, "t r", "[_, %s]", y->loops[TILE_RESULTS]);
+	s.inside = rule_split(r, stage, b, inside, "r t v", "[_, %s, %s]",
 	    x->loops[TILE_THREADS], x->loops[TILE_LANES]);
 	for (int a = 0; a < b->naxes; a++)
 		if (a != row && a != inside &&
@@ -261,25 +251,6 @@ static void put_stage(
 }
 
 /* --- the writer ------------------------------------------------------------------------ */
-
-/* The block's elementwise reader, or a copy of the block. */
-static void choose_writer(Together *t, int i)
-{
-	Product *p = &t->p;
-	RuleWriter w = rule_writer(p->r, i, "reg");
-	int axes[BLOCK_AXES] = {
-	    [BLOCK_X] = t->column, [BLOCK_Y] = t->row, [BLOCK_Z] = -1};
-	p->writer_block = w.block;
-	p->writer = w.block->name;
-	p->acc = w.acc;
-	for (int d = 0; d < BLOCK_AXES; d++) {
-		int of = axes[d] < 0
-		    ? 0
-		    : rule_reader_axis(p->r, p->block, w.reader, axes[d]);
-		p->axes[d] =
-		    (TileAxis){.axis = axes[d], .name = w.block->axes[of].name};
-	}
-}
 
 /* All rows that no thread has are blocks. */
 static void put_writer(Together *t)
@@ -307,11 +278,8 @@ static void put_writer(Together *t)
 	    product_loops(p, TILE_RESULTS), product_loops(p, TILE_LANES));
 	rule_put(r, "reorder(%s, %s, %s)\n", tiles,
 	    product_loops(p, TILE_THREADS), each);
-	p->tiles = tiles; /* of one head */
-	if (p->writer_block->nspatial > 2) {
-		p->tiles = rule_name(r, p->writer_block, "b", "");
-		rule_put(r, "%s = fuse(%s)\n", p->tiles, tiles);
-	}
+	/* of one head they are one loop */
+	p->tiles = rule_fuse(r, tiles, rule_name(r, p->writer_block, "b", ""));
 	rule_put(r, "bind(%s, blockIdx.x)\n", p->tiles);
 	product_bind(p, TILE_THREADS);
 	rule_put(r, "each unroll(%s)\ntail(%s, mask)\n", each, p->writer);
@@ -330,8 +298,7 @@ static void put_sums(Together *t, const char *stage, int block, int row,
 	int steps = fitting(b->axes[step].extent, t->steps, LEAST_STEPS);
 	rule_put(r, "compute_at(%s, %s)\n", stage, t->p.tiles);
 	StageLoops s = split_stage(t, stage, b, row, column);
-	const char *const *x = rule_split_loop(r, rule_loop(r, stage, b, step),
-	    stage_name(t, stage, b, step), "0 1",
+	const char *const *x = rule_split(r, stage, b, step, "0 1",
 	    "?=[_, %d] in tile([4, 8, 16, 32, 64])", steps);
 	put_stage(t, &s, x[0], x[1]);
 	rule_put(r, "unroll(%s, ?=16 in {1, 8, 16, 32})\n", x[1]);
@@ -397,7 +364,10 @@ void rule_rows_block(Rules *r, int i)
 		    ? 1 : r->program->blocks[k].axes[inside].extent;
 		t.inside = n > t.inside ? n : t.inside;
 	}
-	choose_writer(&t, i);
+	t.p.axes[BLOCK_X].axis = t.column;
+	t.p.axes[BLOCK_Y].axis = t.row;
+	t.p.axes[BLOCK_Z].axis = -1;
+	product_writer(&t.p, rule_writer(r, i, "reg"));
 	put_writer(&t);
 	put_sums(&t, t.p.acc, i, t.row, t.column);
 	for (int k = i - 1; k >= 0; k--) {

@@ -85,7 +85,7 @@ static void put_columns(Rules *r, int block)
 	if (r->blocks[block].host != block)
 		return;
 	rule_parallel(r, v.outer);
-	rule_add_place(r, block, v.outer, -1);
+	rule_add_place(r, block, v.outer, -1, false);
 }
 
 void rule_scan(Rules *r, int block)

@@ -86,7 +86,7 @@ RuleForm *rule_scatter_form(const Rules *r)
 void rule_scatter(Rules *r, int i)
 {
 	const Block *b = &r->program->blocks[i];
-	if (!rule_is_scattered(r, i) || !rule_is_open(r, i))
+	if (!rule_origin(r, i)->scattered || !rule_is_open(r, i))
 		return;
 	ScatterAxes x = axes_of(r->arena, r->plain, b, r->bodies[i]);
 	int last = vector_axis(&x, b), part = -1, steps = b->nspatial;

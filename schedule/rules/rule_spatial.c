@@ -27,6 +27,7 @@
 #include "schedule/rules/rules.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "lib/gcd.h"
 
@@ -208,30 +209,36 @@ static bool is_summary(const Spatial *s, int from)
 	return false;
 }
 
+/* The order of its loops: those of some axes are inside of the others'. */
+static void set_order(const Spatial *s, const bool *inner)
+{
+	int n = s->block->nspatial, k = 0;
+	int *order = NEW_N(s->r->arena, int, n);
+	for (int inside = 0; inside < 2; inside++)
+		for (int a = 0; a < n; a++)
+			if (inner[a] == inside)
+				order[k++] = a;
+	assert(k == n);
+	s->r->blocks[s->info->block].order = order;
+}
+
 /* Loops of axes that move a summary are outside of others, so that it can be
  * made where what it is of is read again soon: a mean of each channel, over all
  * images of a batch. */
 static void choose_order(Spatial *s)
 {
-	int n = s->block->nspatial, first = 0;
-	int *order = NEW_N(s->r->arena, int, n);
-	bool *moves = NEW_N(s->r->arena, bool, n);
+	int n = s->block->nspatial;
+	bool *inner = NEW_N(s->r->arena, bool, n), other = false;
+	memset(inner, true, sizeof *inner * (size_t)n);
 	vec_each (read, &s->info->reads)
-		for (int a = 0; a < n && is_summary(s, read->maker); a++)
-			moves[a] |= read->uses[a];
-	for (int a = 0; a < n; a++)
-		if (a < s->row && moves[a])
-			order[first++] = a;
-	for (int a = 0, k = first; a < n; a++)
-		if (a >= s->row || !moves[a]) {
-			assert(k < n);
-			order[k++] = a;
-		}
-	while (first > 0 && order[first - 1] == first - 1)
-		first--;
-	if (!first || !has_own_loops(s))
+		for (int a = 0; a < s->row && is_summary(s, read->maker); a++)
+			inner[a] &= !read->uses[a];
+	for (int a = 1; a < n; a++)
+		other |= inner[a - 1] && !inner[a];
+	if (!other || !has_own_loops(s))
 		return;
-	s->r->blocks[s->info->block].order = order;
+	set_order(s, inner);
+	const int *order = s->info->order;
 	for (s->first = 0; s->block->axes[order[s->first]].extent == 1;)
 		s->first++;
 	s->first = order[s->first];
@@ -338,10 +345,10 @@ static void put_square(Spatial *s)
 	assert(s->across >= 0 && s->across != s->last);
 	int lanes = rule_widest(r, block, s->across);
 	const char *const *u =
-	    rule_split(r, block, s->last, "0 1", "? in tile([%s])",
+	    rule_split(r, block->name, block, s->last, "0 1", "? in tile([%s])",
 		rule_powers(r, 4, block->axes[s->last].extent >= 16 ? 16 : 8));
-	const char *const *v =
-	    rule_split(r, block, s->across, "0 v", "[_, %d]", lanes);
+	const char *const *v = rule_split(
+	    r, block->name, block, s->across, "0 v", "[_, %d]", lanes);
 	for (int a = 0; a < s->last; a++)
 		rows =
 		    rule_join(r, rows, a == s->across ? v[0] : loop_of(s, a));
@@ -393,8 +400,8 @@ static void put_narrow(Spatial *s)
 {
 	Rules *r = s->r;
 	int lanes = widest_value(s, s->row, widest_stored(s, s->row));
-	const char *const *v =
-	    rule_split(r, s->block, s->row, "0 v", "[_, %d]", lanes);
+	const char *const *v = rule_split(
+	    r, s->block->name, s->block, s->row, "0 v", "[_, %d]", lanes);
 	const char *code = rule_join(
 	    r, before_row(s, true), long_loops(s, s->row + 1, s->last + 1));
 	assert(lanes > 1);
@@ -523,19 +530,6 @@ static void choose_rows(Spatial *s)
 		split_rows(s);
 }
 
-/* Kinds are innermost. */
-static void note_kinds(Spatial *s)
-{
-	int n = s->block->nspatial, k = 0;
-	int *order = NEW_N(s->r->arena, int, n);
-	for (int kinds = 0; kinds < 2; kinds++)
-		for (int a = 0; a < n; a++)
-			if (s->kinds[a] == kinds)
-				order[k++] = a;
-	assert(k == n);
-	s->r->blocks[s->info->block].order = order;
-}
-
 /* The order of loops where several rows are at once. */
 static void put_rows(Spatial *s, const RuleSplit *v)
 {
@@ -547,7 +541,7 @@ static void put_rows(Spatial *s, const RuleSplit *v)
 	    v->outer, kinds, s->rows.unrolled, v->unrolled, v->lanes);
 	rule_put(r, "each unroll(%s, %s)\n", kinds, s->rows.unrolled);
 	if (s->has_kinds)
-		note_kinds(s);
+		set_order(s, s->kinds);
 }
 
 /* Vectors of the last axis. */
@@ -595,13 +589,13 @@ static void add_places(Spatial *s)
 		if (along)
 			rule_add_place(s->r, s->info->block,
 			    a == s->row && s->row0 ? s->row0 : loop_of(s, a),
-			    k + 1);
+			    k + 1, false);
 	}
 	if (*s->sizes)
-		rule_add_columns(s->r, s->info->block, s->v0, s->last + 1);
+		rule_add_place(s->r, s->info->block, s->v0, s->last + 1, true);
 	else if (s->v0 && !s->part && finishes_rows(s))
 		rule_add_place(
-		    s->r, s->info->block, s->v0, s->block->nspatial);
+		    s->r, s->info->block, s->v0, s->block->nspatial, false);
 }
 
 /* Vectors along the last axis, of what lies along it: such as another block's
@@ -631,8 +625,8 @@ static void put_colocated(Spatial *s)
 	    ? lanes
 	    : rule_row_lanes(s->r, s->info->colocated_with, &along);
 	lanes = steps < lanes ? steps : lanes;
-	const char *const *v =
-	    rule_split(s->r, s->block, s->last, "u v", "[_, %d]", lanes);
+	const char *const *v = rule_split(
+	    s->r, s->block->name, s->block, s->last, "u v", "[_, %d]", lanes);
 	rule_vectors(s->r, v[0], v[1], lanes);
 	if (s->row >= 0 && !s->info->at_steps)
 		rule_put(s->r, "unroll(%s, limit=%d)\n", loop_of(s, s->row), ROWS_MOST);
@@ -665,17 +659,14 @@ static bool outweighs_row(const Spatial *s)
 static void put_ones_outside(Spatial *s)
 {
 	int n = s->block->nspatial;
-	int *order = NEW_N(s->r->arena, int, n);
+	bool *inner = NEW_N(s->r->arena, bool, n);
 	if (s->last == n - 1)
 		return;
 	rule_put(s->r, "reorder(%s, %s)\n",
 	    rule_loops(s->r, s->block->name, s->block, s->last + 1, n, -1, -1),
 	    loop_of(s, s->last));
-	for (int a = 0, k = 0; a < n; a++)
-		if (a != s->last)
-			order[k++] = a;
-	order[n - 1] = s->last;
-	s->r->blocks[s->info->block].order = order;
+	inner[s->last] = true;
+	set_order(s, inner);
 }
 
 void rule_spatial(Rules *r, int i)

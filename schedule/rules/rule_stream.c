@@ -140,14 +140,12 @@ static void parallel_writer(Stream *s)
 {
 	Rules *r = s->r;
 	const char *others = loops_of(s, true, false);
-	if (r->machine->threads > 1 && *others) {
-		const char *fused = rule_name(r, s->writer_block, "piece", "");
-		rule_put(r, "%s = fuse(%s, %s)\n", fused, others, s->piece);
-		s->piece = fused;
-	}
+	if (r->machine->threads > 1)
+		s->piece = rule_fuse(r, rule_join(r, others, s->piece),
+		    rule_name(r, s->writer_block, "piece", ""));
 	rule_parallel(r, s->piece);
-	rule_add_place(
-	    r, (int)(s->writer_block - r->program->blocks), s->piece, -1);
+	rule_add_place(r, (int)(s->writer_block - r->program->blocks), s->piece,
+	    -1, false);
 }
 
 /* --- the reduction --------------------------------------------------------------- */

@@ -224,8 +224,9 @@ static void add_place(Tiling *t, const char *loop)
 {
 	vec_push(t->r->arena, &t->places, loop);
 	if (is_anchor(t))
-		rule_add_place(t->r, (int)(t->writer_block - t->r->program->blocks),
-		    loop, -1);
+		rule_add_place(t->r,
+		    (int)(t->writer_block - t->r->program->blocks), loop, -1,
+		    false);
 }
 
 /* The outer loops of rows, which come first, and of these those that share
@@ -252,14 +253,12 @@ static void parallel_writer(Tiling *t)
 		return; /* rule_rows says where */
 	if (is_anchor(t) && r->rows)
 		find_row_loops(t, &outer);
-	const char *tiles = "", *fused = t->axes[0].outer;
-	for (int i = 0; i < outer; i++)
+	const char *tiles = t->axes[0].outer;
+	for (int i = 1; i < outer; i++)
 		tiles = rule_join(r, tiles, t->axes[i].outer);
 	if (r->machine->threads > 1) {
-		if (outer > 1) {
-			fused = rule_name(r, t->writer_block, "tile", "");
-			rule_put(r, "%s = fuse(%s)\n", fused, tiles);
-		}
+		const char *fused = rule_fuse(
+		    r, tiles, rule_name(r, t->writer_block, "tile", ""));
 		rule_put(r, "parallel(%s)\n", fused);
 		add_place(t, fused);
 		if (is_anchor(t) && r->rows) {
@@ -432,7 +431,7 @@ static int terms_dim(const Tiling *t, const RuleRead *read)
 static bool is_elsewhere(const Tiling *t, const RuleRead *read)
 {
 	const Buffer *b = &t->r->program->buffers[read->buffer];
-	if (b->block >= 0 && !rule_is_extracted(t->r, b->block))
+	if (b->block >= 0 && !rule_origin(t->r, b->block)->extracted)
 		return !is_anchor(t) || t->r->rows ||
 		    t->r->program->blocks[b->block].reduce != REDUCE_NONE;
 	return b->is_const && !is_anchor(t) &&
@@ -816,18 +815,10 @@ static int last_dim(const RuleRead *read)
 	return read->last < 0 ? read->nindex - 1 : read->last;
 }
 
-static const char *dim_loop(const Tiling *t, const char *copy, int dim)
-{
-	return arena_printf(t->r->arena, "%s.x%d", copy, dim);
-}
-
 static const char *ones_of(
     const Tiling *t, const RuleRead *read, const char *copy)
 {
-	const char *ones = "";
-	for (int d = last_dim(read) + 1; d < read->nindex; d++)
-		ones = rule_join(t->r, ones, dim_loop(t, copy, d));
-	return ones;
+	return rule_dims(t->r, copy, last_dim(read) + 1, read->nindex, -1);
 }
 
 /* Vectors of as many rows as a dot product has terms, stored as one: elements of a
@@ -871,7 +862,7 @@ static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 	bool panels = along >= 0 && b->shape[last] >= lanes &&
 	    (along == last || !read->dims[last].spatial);
 	for (int d = 0; d <= last; d++)
-		outer[d] = dim_loop(t, copy, d);
+		outer[d] = rule_dims(r, copy, d, d + 1, -1);
 	if (terms >= 0 && terms != last && b->shape[last] > 1 &&
 	    (along == last || !read->uses[t->tiled->axis])) {
 		terms_loops(t, read, copy, terms, outer);
@@ -947,7 +938,8 @@ static void pack_operand(Tiling *t, const RuleRead *read)
 	    (!is_anchor(t) && !b->is_const && lies_in_lanes(t, read) && !t->four))
 		return;
 	rule_copy(t->r, t->info, read, copy, t->reduce, "");
-	if (b->block >= 0 && (b->is_const || !rule_is_extracted(t->r, b->block)))
+	if (b->block >= 0 &&
+	    (b->is_const || !rule_origin(t->r, b->block)->extracted))
 		inline_maker(t, b);
 	if (makes_rows(t) && t->r->batch_loop && !b->is_const)
 		place_in_batch(t, copy);
@@ -1028,7 +1020,8 @@ static void operands(Tiling *t)
 	for (int i = 0; i < t->info->reads.n; i++) {
 		const RuleRead *read = read_in_turn(t->info, i);
 		const Buffer *b = &t->r->program->buffers[read->buffer];
-		bool own = b->block >= 0 && !rule_is_extracted(t->r, b->block);
+		bool own =
+		    b->block >= 0 && !rule_origin(t->r, b->block)->extracted;
 		bool apart = t->four && !lies_by_fours(t, read);
 		int terms = terms_dim(t, read);
 		bool panels = read->packable &&

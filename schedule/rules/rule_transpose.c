@@ -61,10 +61,10 @@ static void put_loops(Rules *r, Square *s, int row, int column)
 {
 	const Block *b = s->block;
 	const char *outer = "";
-	s->rows = rule_split(r, b, row, "0 r t",
+	s->rows = rule_split(r, b->name, b, row, "0 r t",
 	    "?=[_, %d, %d] in tile([2, 4, 8], [4, 8, 16])", SIDE / USUAL,
 	    USUAL);
-	s->columns = rule_split(r, b, column, "0 t", "[_, %d]", SIDE);
+	s->columns = rule_split(r, b->name, b, column, "0 t", "[_, %d]", SIDE);
 	for (int a = 0; a < b->nspatial; a++)
 		outer = rule_join(r, outer,
 		    a == row	      ? s->rows[0]
@@ -81,15 +81,13 @@ static void put_loops(Rules *r, Square *s, int row, int column)
 static void put_copy(
     Rules *r, const Square *s, const RuleBlock *info, const RuleRead *read)
 {
-	const char *copy = rule_copy_name(r, s->block, read), *dims = "";
+	const char *copy = rule_copy_name(r, s->block, read);
 	int first = 0, last = read->nindex - 1;
 	while (first < last - 1 && !read->dims[first].digits.n)
 		first++;
-	for (int d = first; d <= last; d++)
-		dims = arena_printf(r->arena, "%s, %s.x%d", dims, copy, d);
 	rule_copy(r, info, read, copy, s->block->name, "shared");
 	rule_put(r, "compute_at(%s, %s)\n", copy, s->tiles);
-	rule_fetch(r, copy, dims, "_0 _y _x",
+	rule_fetch(r, copy, rule_dims(r, copy, first, last + 1, -1), "_0 _y _x",
 	    rule_join(r, s->rows[2], s->columns[1]), 0);
 	rule_put(r, "storage_align(%s, %d, %d, 1)\n", copy, last - 1, SIDE);
 }

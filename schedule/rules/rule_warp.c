@@ -269,16 +269,16 @@ static void split_writer(Warps *w)
 		    r, w->block, w->writer.reader, w->of[k].axis);
 		names[k] = rule_name(r, b, b->axes[axes[k]].name, "");
 	}
-	const char *const *i =
-	    rule_split(r, b, axes[0], "w 2 y", "[_, %d, %d]", EACH, ROWS);
+	const char *const *i = rule_split(
+	    r, b->name, b, axes[0], "w 2 y", "[_, %d, %d]", EACH, ROWS);
 	const char *const *i0 = w->groups
 	    ? rule_split_loop(r, i[0], names[0], "0 1 z",
 		  "?=[_, 1, %d] in tile([1, 2], [4, 8, 16])", s.warps)
 	    : rule_split_loop(r, i[0], names[0], "0 z 1",
 		  "?=[_, %d, %d] in tile([1, 2, 4, 8], [1, 2, 4])", s.warps,
 		  s.rows);
-	const char *const *j =
-	    rule_split(r, b, axes[1], "w x 2", "[_, %d, %d]", COLUMNS, EACH);
+	const char *const *j = rule_split(
+	    r, b->name, b, axes[1], "w x 2", "[_, %d, %d]", COLUMNS, EACH);
 	const char *const *j0 = w->groups
 	    ? rule_split_loop(r, j[0], names[1], "0 c 1",
 		  "?=[_, 1, %d] in tile([1, 2], [%s8, 16])", s.columns,
@@ -307,12 +307,6 @@ static void put_writer(Warps *w)
 
 /* --- the sums ---------------------------------------------------------------------- */
 
-static const char *sums_name(const Warps *w, int axis)
-{
-	return rule_plain_name(arena_printf(
-	    w->r->arena, "%s_%s", w->writer.acc, w->block->axes[axis].name));
-}
-
 /* The loops of a fragment, outer first. */
 static const char *split_sums(Warps *w)
 {
@@ -320,17 +314,18 @@ static const char *split_sums(Warps *w)
 	const Block *b = w->block;
 	const char *acc = w->writer.acc;
 	int row = w->of[0].axis, column = w->of[1].axis, g = w->groups;
-	const char *step = sums_name(w, w->step);
+	const char *step = rule_plain_name(
+	    arena_printf(r->arena, "%s_%s", acc, b->axes[w->step].name));
 	assert(b->axes[w->step].extent % w->in->terms == 0);
 	int64_t fetched = b->axes[w->step].extent / w->in->terms;
-	const char *const *i = rule_split_loop(r, rule_loop(r, acc, b, row),
-	    sums_name(w, row), g ? "1 z 2 y" : "z 1 2 y", "[_, %s, %d, %d]",
+	const char *const *i = rule_split(r, acc, b, row,
+	    g ? "1 z 2 y" : "z 1 2 y", "[_, %s, %d, %d]",
 	    g ? w->writes.z : w->writes.row1, EACH, ROWS);
-	const char *const *j = rule_split_loop(r, rule_loop(r, acc, b, column),
-	    sums_name(w, column), g ? "c 1 x 2" : "1 x 2", "[_, %s, %d, %d]",
-	    g ? w->writes.column1 : "", COLUMNS, EACH);
-	const char *const *k = rule_split_loop(r, rule_loop(r, acc, b, w->step),
-	    step, g ? "0 2" : "t 2", "[_, %d]", w->in->terms);
+	const char *const *j =
+	    rule_split(r, acc, b, column, g ? "c 1 x 2" : "1 x 2",
+		"[_, %s, %d, %d]", g ? w->writes.column1 : "", COLUMNS, EACH);
+	const char *const *k = rule_split(
+	    r, acc, b, w->step, g ? "0 2" : "t 2", "[_, %d]", w->in->terms);
 	w->sums = (Loops){.z = i[g], .y = i[3], .x = j[1 + g], .row2 = i[2]};
 	w->steps = k[0];
 	if (g)
@@ -364,25 +359,21 @@ static void put_copy(Warps *w, const Operand *x)
 	Rules *r = w->r;
 	int lanes = FETCHED / dtype_bytes(x->type), last = x->read->nindex - 1;
 	bool across = is_across(w, x), words = dtype_bytes(x->type) == 4;
-	const char *copy = rule_copy_name(r, w->block, x->read), *dims = "";
+	const char *copy = rule_copy_name(r, w->block, x->read);
 	rule_copy(r, w->info, x->read, copy, w->writer.acc, "shared");
 	rule_put(r, "compute_at(%s, %s)\n", copy, w->steps);
 	if (!w->groups)
 		rule_put(r, "storage_align(%s, %d, %d, %d)\n", copy, last - 1,
 		    across && words ? 8 * lanes : 2 * lanes,
 		    across && words ? 2 * lanes : lanes);
-	if (w->groups && across) {
-		rule_put(
-		    r, "transform_layout(%s, [x%d//%d, ", copy, last, PANEL);
-		for (int d = 0; d < last; d++)
-			rule_put(r, "x%d, ", d);
-		rule_put(r, "x%d%%%d])\n", last, PANEL);
-	}
+	if (w->groups && across)
+		rule_put(r, "transform_layout(%s, [x%d//%d, %s, x%d%%%d])\n",
+		    copy, last, PANEL, rule_dims(r, "", 0, last, -1), last,
+		    PANEL);
 	if (w->groups)
 		rule_put(r, "swizzle(%s, %d)\n", copy, GROUP_LINE);
-	for (int d = 0; d <= last; d++)
-		dims = arena_printf(r->arena, "%s, %s.x%d", dims, copy, d);
-	rule_fetch(r, copy, dims, "_0 _z _y _x _v",
+	rule_fetch(r, copy, rule_dims(r, copy, 0, last + 1, -1),
+	    "_0 _z _y _x _v",
 	    arena_printf(r->arena, "%s, %d, %d", w->writes.z, ROWS, COLUMNS),
 	    lanes);
 	rule_put(r, "stages(%s, %s)\n", copy,

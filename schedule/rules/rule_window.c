@@ -48,7 +48,7 @@ static bool is_in_chain(const Rules *r, const RuleBlock *b)
 	for (int i = 0; i < b->consumers.n; i++)
 		if (is_short(&r->program->blocks[b->consumers.at[i]]))
 			return true;
-	return rule_is_separated(r, b->block);
+	return rule_origin(r, b->block)->separated;
 }
 
 /* Side by side along the last axis, or the same for all elements. */
@@ -124,8 +124,8 @@ static const char *put_steps(Rules *r, const Block *b, const char **order)
 		bool long_axis = b->axes[a].extent > UNROLL_MOST;
 		const char *loop = rule_loop(r, b->name, b, a);
 		if (long_axis) {
-			const char *const *s =
-			    rule_split(r, b, a, "0 1", "? in tile([8, 16])");
+			const char *const *s = rule_split(
+			    r, b->name, b, a, "0 1", "? in tile([8, 16])");
 			*order = rule_join(r, *order, s[0]);
 			loop = s[1];
 		}
@@ -164,8 +164,8 @@ bool rule_lanes_in_space(Rules *r, int block)
 			: row >= 0 ? i.place
 				   : v.place);
 	if (own && row >= 0)
-		rule_add_place(r, block, i.place, row + 1);
+		rule_add_place(r, block, i.place, row + 1, false);
 	if (*sizes)
-		rule_add_columns(r, block, v.place, last + 1);
+		rule_add_place(r, block, v.place, last + 1, true);
 	return true;
 }

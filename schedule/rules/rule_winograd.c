@@ -188,11 +188,11 @@ static const char *const *split_writer(Making *k, int axis, bool output)
 {
 	Rules *r = k->r;
 	if (output && !k->x->outputs)
-		return rule_split(
-		    r, k->writer, k->axis[axis], "1 2", "[_, %d]", k->lanes);
+		return rule_split(r, k->writer->name, k->writer, k->axis[axis],
+		    "1 2", "[_, %d]", k->lanes);
 	int64_t n = output ? (k->w->extents[axis] - 1) / k->lanes + 1
 			   : tiles_of(k, pair_of(k, axis));
-	return rule_split(r, k->writer, k->axis[axis], "0 1 2",
+	return rule_split(r, k->writer->name, k->writer, k->axis[axis], "0 1 2",
 	    "? in tile([%s], [%d])",
 	    rule_sizes(r, output ? vector_values : tile_values, n),
 	    output ? k->lanes : k->x->m);
@@ -232,11 +232,7 @@ static void put_writer(Making *k)
 	    results, lane);
 	rule_vectors(r, results, lane, k->lanes);
 	rule_put(r, "tail(%s, mask)\n", k->writer->name);
-	k->place = outer;
-	if (strchr(outer, ',')) {
-		k->place = rule_name(r, k->writer, "tile", "");
-		rule_put(r, "%s = fuse(%s)\n", k->place, outer);
-	}
+	k->place = rule_fuse(r, outer, rule_name(r, k->writer, "tile", ""));
 	rule_parallel(r, k->place);
 }
 
@@ -250,8 +246,8 @@ static void put_registers(Making *k, WinogradRole role, int axis, int lanes)
 	const char *all = rule_loops(r, b->name, b, 0, b->naxes, axis, -1);
 	bool last = role == WINOGRAD_Y1;
 	rule_put(r, "set_scope(%s, reg)\n", b->name);
-	const char *const *x =
-	    rule_split(r, b, axis, last ? "1 v" : "0 v", "[_, %d]", lanes);
+	const char *const *x = rule_split(
+	    r, b->name, b, axis, last ? "1 v" : "0 v", "[_, %d]", lanes);
 	rule_put(r, "reorder(%s, %s, %s)\n", all, x[0], x[1]);
 	rule_vectors(r,
 	    last ? rule_join(r, x[0], all) : rule_join(r, all, x[0]), x[1],
@@ -276,20 +272,20 @@ static void put_products_loops(Making *k)
 	int o = k->x->output, last = b->naxes - 1;
 	int64_t n = b->axes[last].extent;
 	const char *batches = "", *tiles = "", *some = "";
-	const char *const *v = rule_split(r, b, o, "0 1 v",
+	const char *const *v = rule_split(r, b->name, b, o, "0 1 v",
 	    "? in tile([%s], [%d])",
 	    rule_sizes(r, few_values, (k->w->extents[o] - 1) / k->lanes + 1),
 	    k->lanes);
 	for (int p = 0; p < k->w->npairs; p++) {
 		bool rows = p == k->w->npairs - 1;
-		const char *const *x =
-		    rule_split(r, b, k->w->y[p], "0 1", "? in tile([%s])",
-			rule_sizes(
-			    r, rows ? row_values : few_values, tiles_of(k, p)));
+		const char *const *x = rule_split(r, b->name, b, k->w->y[p],
+		    "0 1", "? in tile([%s])",
+		    rule_sizes(
+			r, rows ? row_values : few_values, tiles_of(k, p)));
 		tiles = rule_join(r, tiles, x[0]);
 		some = rule_join(r, some, x[1]);
 	}
-	const char *const *c = rule_split(r, b, last, "0 1",
+	const char *const *c = rule_split(r, b->name, b, last, "0 1",
 	    "? in tile([1%s%s])", n % 2 ? "" : ", 2", n % 4 ? "" : ", 4");
 	for (int a = 0; a < b->nspatial; a++)
 		if (a >= k->w->nspatial || is_batch(k, a))
@@ -409,7 +405,8 @@ static const char *put_lanes(
 	Rules *r = k->r;
 	const Block *b = block_of(k, role);
 	const char *around = "", *within = "", *last = "";
-	const char *const *x = rule_split(r, b, axis, "0 v", "[_, %d]", lanes);
+	const char *const *x =
+	    rule_split(r, b->name, b, axis, "0 v", "[_, %d]", lanes);
 	for (int a = 0; a < b->naxes; a++) {
 		bool other = a != axis;
 		for (int i = 0; i < n; i++)

@@ -198,20 +198,25 @@ const char *rule_loops(const Rules *r, const char *stage, const Block *b,
 const char *rule_join(const Rules *r, const char *loops, const char *more);
 const char *rule_and(const Rules *r, const char *loops, const char *stage,
     const Block *b, int axis);
+/* Dimensions x0, x1 .. from one up to another, but for one, or a copy's loops of them;
+ * loops as one of that name, but one as it is. */
+const char *rule_dims(
+    const Rules *r, const char *copy, int first, int end, int but);
+const char *rule_fuse(Rules *r, const char *loops, const char *name);
 /* A size; a list and one more; first, 2*first .. up to `most`; of values, which 0
  * ends, those up to `most`, the first in any case. */
 const char *rule_size(const Rules *r, int64_t n);
 const char *rule_and_size(const Rules *r, const char *sizes, int64_t n);
 const char *rule_powers(const Rules *r, int64_t first, int64_t most);
 const char *rule_sizes(const Rules *r, const int *values, int64_t most);
-/* A split, and the loops that it makes: `prefix` with each suffix ("0 1 v"); of an
- * axis by its name.  Of a loop that is missing none is made. */
+/* A split, and the loops that it makes: `prefix` with each suffix ("0 1 v"); of a
+ * stage's axis by their names.  Of a loop that is missing none is made. */
 const char *const *rule_split_loop(Rules *r, const char *loop,
     const char *prefix, const char *suffixes, const char *sizes, ...)
     __attribute__((format(printf, 5, 6)));
-const char *const *rule_split(Rules *r, const Block *b, int axis,
-    const char *suffixes, const char *sizes, ...)
-    __attribute__((format(printf, 5, 6)));
+const char *const *rule_split(Rules *r, const char *stage, const Block *b,
+    int axis, const char *suffixes, const char *sizes, ...)
+    __attribute__((format(printf, 6, 7)));
 /* An axis in tiles: `blocks` (""), rows of them that are made at once and, if there
  * are, lanes.  `loop`: what is left of the axis, or NULL. */
 typedef struct {
@@ -314,12 +319,9 @@ bool rule_ready_before(const Rules *r, int block, int first);
 /* Has it no loops yet, and needs some?  Results that are made in its loops. */
 bool rule_is_open(const Rules *r, int block);
 int rule_results(const Rules *r, int block);
-/* What first steps made it for: columns of a window, an operand, what data assigns, a
- * part of a running sum.  The axis of one that its parts are put together to, or along
- * which one is made element by element; -1. */
-bool rule_is_separated(const Rules *r, int block);
-bool rule_is_extracted(const Rules *r, int block);
-bool rule_is_scattered(const Rules *r, int block);
+/* What first steps made it for: a part of a running sum?  The axis of one that its parts
+ * are put together to, or along which one is made element by element; -1. */
+const RuleMade *rule_origin(const Rules *r, int block);
 bool rule_is_scan(const Rules *r, int block);
 int rule_scan_whole(const Rules *r, int block);
 int rule_carries(const Rules *r, int block);
@@ -492,7 +494,7 @@ bool rule_lies_flat(const Rules *r, int block);
 bool rule_is_flat(const Rules *r, int block);
 /* rule_location.c: those that run in the leader's loops are where it is. */
 void rule_place_fused(Rules *r, int leader);
-void rule_add_place(Rules *r, int block, const char *loop, int naxes);
-void rule_add_columns(Rules *r, int block, const char *loop, int naxes);
+void rule_add_place(
+    Rules *r, int block, const char *loop, int naxes, bool columns);
 
 #endif

@@ -69,6 +69,26 @@ const char *rule_loops(const Rules *r, const char *stage, const Block *b,
 	return loops;
 }
 
+const char *rule_dims(
+    const Rules *r, const char *copy, int first, int end, int but)
+{
+	const char *dims = "";
+	for (int d = first; d < end; d++)
+		if (d != but)
+			dims = rule_join(r, dims,
+			    arena_printf(
+				r->arena, *copy ? "%s.x%d" : "%sx%d", copy, d));
+	return dims;
+}
+
+const char *rule_fuse(Rules *r, const char *loops, const char *name)
+{
+	if (!strchr(loops, ','))
+		return loops;
+	rule_put(r, "%s = fuse(%s)\n", name, loops);
+	return name;
+}
+
 /* --- sizes ---------------------------------------------------------------------- */
 
 const char *rule_size(const Rules *r, int64_t n)
@@ -140,15 +160,17 @@ const char *const *rule_split_loop(Rules *r, const char *loop,
 	return parts;
 }
 
-const char *const *rule_split(Rules *r, const Block *b, int axis,
-    const char *suffixes, const char *sizes, ...)
+const char *const *rule_split(Rules *r, const char *stage, const Block *b,
+    int axis, const char *suffixes, const char *sizes, ...)
 {
 	va_list args;
 	va_start(args, sizes);
-	const char *prefix =
-	    axis < 0 ? "" : rule_name(r, b, b->axes[axis].name, "");
+	const char *prefix = axis < 0
+	    ? ""
+	    : rule_plain_name(
+		  arena_printf(r->arena, "%s_%s", stage, b->axes[axis].name));
 	const char *const *parts = split(
-	    r, rule_loop(r, b->name, b, axis), prefix, suffixes, sizes, args);
+	    r, rule_loop(r, stage, b, axis), prefix, suffixes, sizes, args);
 	va_end(args);
 	return parts;
 }
@@ -199,10 +221,7 @@ void rule_fetch(Rules *r, const char *stage, const char *dims,
 {
 	const char *plain = rule_plain_name(arena_strdup(r->arena, stage));
 	const char *f = arena_printf(r->arena, "%s_f", plain);
-	bool several = strchr(dims + 1, ',');
-	if (several)
-		rule_put(r, "%s = fuse(%s)\n", f, dims);
-	const char *const *x = rule_split_loop(r, several ? f : dims, plain,
+	const char *const *x = rule_split_loop(r, rule_fuse(r, dims, f), plain,
 	    suffixes, "[_, %s, %s]", threads, lanes ? rule_size(r, lanes) : "");
 	int n = ((int)strlen(suffixes) + 1) / 3 - (lanes > 0);
 	assert(n > 1 && n <= PARTS_MOST);
