@@ -93,7 +93,13 @@ ok workspace-is-shared [ "$(sed -n 's/.*NET_WORKSPACE_BYTES \([0-9]*\)/\1/p' \
 			$k $((32 + k)) $k
 	done
 } >deep.yaml
-exits little-time 0 "$TUNEC" tune deep.yaml --time 1s --db deep.jsonl
+little_time() { # in which a slow machine has measured one
+	for s in 1 2 4 8 16; do
+		"$TUNEC" tune deep.yaml --time ${s}s --db deep.jsonl && return
+	done
+	return 1
+}
+exits little-time 0 little_time
 ok little-time-is-said has err 'no time for candidate 1 of [0-9]* operators'
 ok little-time-is-used has deep.jsonl '"outcome":"ok"'
 

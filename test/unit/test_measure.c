@@ -143,6 +143,27 @@ static void test_samples(void **state)
 	assert_int_equal(samples(4e-3, 1e-3), 1);
 }
 
+/* Calls that were short once. */
+static void call_slower(void *context)
+{
+	int *calls = context;
+	usleep((*calls)++ ? 10000 : 100);
+}
+
+/* Others come, and turns take a hundred times what was foreseen. */
+static void test_turns_end(void **state)
+{
+	(void)state;
+	int calls[2] = {0, 0};
+	TimedKernel k[2];
+	Measurement m[2];
+	for (int i = 0; i < 2; i++)
+		k[i] = (TimedKernel){.context = &calls[i], .call = call_slower};
+	measure_time_interleaved(k, 2, 0.03, m);
+	assert_int_equal(m[0].nruns, 2);
+	assert_int_equal(m[1].nruns, 2);
+}
+
 /* A device begins 20 us after it was asked to, however many calls there are. */
 static double late_seconds_of(void *context, int calls)
 {
@@ -783,6 +804,7 @@ int main(void)
 	    cmocka_unit_test(test_team_is_pinned),
 	    cmocka_unit_test(test_late_begin),
 	    cmocka_unit_test(test_samples),
+	    cmocka_unit_test(test_turns_end),
 	    cmocka_unit_test(test_cold_constants),
 	    cmocka_unit_test(test_before),
 	    cmocka_unit_test(test_what_is_quiet),

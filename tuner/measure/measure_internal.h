@@ -126,9 +126,9 @@ double measure_hopeless(double best_s);
 void measure_time(const TimedKernel *kernel, Measurement *out);
 /* Median and spread of runs_s. */
 void measure_summary(Measurement *out);
-/* n kernels in turn, order reversed half way: as many turns as fit into
+/* n kernels in turn, each turn in the other order: as many turns as fit into
  * MEASURE_FINAL_S seconds a kernel, six at least; no more than fit into
- * `seconds`, but two. */
+ * `seconds`, also where others come and they take longer, but two. */
 void measure_time_interleaved(const TimedKernel *kernels, int n,
     double seconds, Measurement *out);
 

@@ -6,9 +6,9 @@
  * to half a percent, or to a sixth of what it is slower than the best by, or 32
  * samples, or the budget of time is spent: 40 ms for a candidate that may be the
  * best, 12 ms where it is a few percent slower, 4 ms where it is more than a tenth
- * slower.  Finalists take turns, for
- * MEASURE_FINAL_S seconds each, six rounds at least.  The median counts; the
- * spread is the median absolute deviation, scaled to a standard deviation.
+ * slower.  Finalists take turns, for MEASURE_FINAL_S seconds each, six rounds at
+ * least, or two where time is short.  The median counts; the spread
+ * is the median absolute deviation, scaled to a standard deviation.
  * After each sample a probe tells how quiet the machine is. */
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +30,8 @@ enum {
 	SAMPLES_MIN = 3,
 	SAMPLES_BEST = 8, /* of which a spread is believed */
 	SAMPLES_SLOWER = 5,
-	ROUNDS_MIN = 6
+	ROUNDS_MIN = 6,
+	ROUNDS_LEAST = 2 /* where there is no time for these */
 };
 
 double measure_now(void)
@@ -161,7 +162,7 @@ void measure_time(const TimedKernel *k, Measurement *out)
 	measure_summary(out);
 }
 
-/* So many that they fit into the seconds, but two. */
+/* So many that they fit into the seconds. */
 static int rounds_of(double round_s, int n, double seconds)
 {
 	int rounds = (int)(MEASURE_FINAL_S * n / (round_s + 1e-9));
@@ -170,14 +171,14 @@ static int rounds_of(double round_s, int n, double seconds)
 				       : rounds;
 	if (rounds * round_s > seconds)
 		rounds = (int)(seconds / (round_s + 1e-9));
-	return rounds < 2 ? 2 : rounds;
+	return rounds < ROUNDS_LEAST ? ROUNDS_LEAST : rounds;
 }
 
 void measure_time_interleaved(
     const TimedKernel *k, int n, double seconds, Measurement *out)
 {
 	int *inner = must_alloc(sizeof *inner * (size_t)(n + 1));
-	double round_s = 0;
+	double round_s = 0, end_s = measure_now() + seconds;
 	for (int i = 0; i < n; i++) {
 		double once = sample(&k[i], 1);
 		inner[i] = inner_calls(&k[i], once);
@@ -185,13 +186,16 @@ void measure_time_interleaved(
 		round_s += 2 * once * inner[i];
 	}
 	int rounds = rounds_of(round_s, n, seconds);
-	for (int round = 0; round < rounds; round++)
+	for (int round = 0; round < rounds; round++) {
+		if (round >= ROUNDS_LEAST && measure_now() > end_s)
+			break; /* others came, and each takes longer */
 		for (int j = 0; j < n; j++) {
-			int i = round < rounds / 2 ? j : n - 1 - j;
+			int i = round % 2 ? n - 1 - j : j;
 			sample(&k[i], inner[i]); /* its own warm caches */
 			out[i].runs_s[out[i].nruns++] =
 			    quiet_sample(&k[i], inner[i]);
 		}
+	}
 	for (int i = 0; i < n; i++)
 		measure_summary(&out[i]);
 	free(inner);
