@@ -143,7 +143,8 @@ static bool adds_to_several(
 }
 
 /* A loop that carries several vectors of sums has the copies that it needs: clang
- * would make more of them, and of its loads.  Of few iterations it may make none. */
+ * would make more of them, and of its loads, and gcc at -O3 as many as it has
+ * iterations, if these are few.  Of the fewest they may make none. */
 static void put_rolled(EmitC *e, const LowNode *n)
 {
 	int found[SEVERAL], nfound = 0;
@@ -155,6 +156,8 @@ static void put_rolled(EmitC *e, const LowNode *n)
 		    "/* The loop has copies enough. */\n"
 		    "#ifdef __clang__\n#define TUNEC_ROLLED "
 		    "_Pragma(\"clang loop unroll(disable)\")\n"
+		    "#elif __GNUC__ >= 8\n#define TUNEC_ROLLED "
+		    "_Pragma(\"GCC unroll 1\")\n"
 		    "#else\n#define TUNEC_ROLLED\n#endif\n");
 	emit_c_line(e, "TUNEC_ROLLED");
 }

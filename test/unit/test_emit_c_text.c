@@ -969,6 +969,8 @@ static void rolled(void **state)
 	assert_true(is_rolled(4, 8));
 	assert_false(is_rolled(3, 8));
 	assert_false(is_rolled(4, 4));
+	assert_true(window_says(4, 1, 8, "_Pragma(\"GCC unroll 1\")"));
+	assert_true(window_says(4, 1, 8, "clang loop unroll(disable)"));
 }
 
 /* for c: `loops` times for k: sum += x[k]*x[k] of `sums` vectors: is gcc told that
