@@ -1218,7 +1218,7 @@ static void count_rest(const StageNow *w, StageCost *c)
 	    c->conflicts * costs->conflict + (s->reduce ? 0 : costs->loop_back);
 	double compute = body * c->body_runs * part_made(s, c) +
 	    starting(s, costs, c) + count_outside(s, c) / issue +
-	    c->results * combining(s, c) + odd_steps(w, c);
+	    c->results * combining(s, c) + odd_steps(w, c) + c->split;
 	double l2 = c->traffic[0] / costs->l2;
 	double l3 = c->traffic[1] / rate(costs->l3, costs->l3_all, m);
 	double memory =

@@ -67,6 +67,11 @@ int64_t access_dim_step(
 /* traffic.c: of so many copies along these loops of the body, the part that reads
  * what neither others do nor reads that move alike: (c + 1) % 3 and (c + 2) % 3 over
  * c are three elements. */
+/* split.c: cycles in which the stage waits for vectors in two lines, of an access that
+ * brings so many bytes from the second cache. */
+double split_waits(const StageNow *now, const StageCost *c,
+    const PlanAccess *access, double bytes);
+
 double part_differing(const StageNow *now, const PlanAccess *access,
     uint32_t loops, double copies);
 

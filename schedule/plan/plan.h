@@ -271,6 +271,7 @@ typedef struct {
 	double density;        /* of the steps, those that are made */
 	double copies;         /* the same of the copies in one body */
 	double traffic[3];     /* bytes into L1, L2, L3 over the run */
+	double split;	       /* cycles that vectors in two lines wait */
 	double cycles;         /* of one core, before threads */
 	double seconds;
 	double touched[PLAN_DEPTH + 1]; /* bytes from loop d inwards */

@@ -289,7 +289,8 @@ static bool is_left(const StageNow *w, const PlanAccess *a,
  * less than it is long.  What is waited for counts `waiting` times but for the
  * first. */
 static double fits_traffic(const StageNow *w, const StageCost *c,
-    const Footprint *f, const double *taken, bool stays, double size)
+    const Footprint *f, const double *taken, bool stays, double size,
+    double *split)
 {
 	int j = 0;
 	double sum = 0, waiting = 0;
@@ -308,6 +309,8 @@ static double fits_traffic(const StageNow *w, const StageCost *c,
 			continue;
 		if (j && moved)
 			bytes = min2(bytes, r->bytes[j - 1] * once);
+		if (!stays)
+			*split += split_waits(w, c, r->access, bytes);
 		sum += stays ? bytes * r->begins : bytes;
 		if (r->lone && stays)
 			sum += (w->costs->lone - 1) * bytes;
@@ -333,15 +336,16 @@ void count_traffic(const StageNow *w, StageCost *c)
 	for (int i = 0; i < s->naccesses; i++)
 		if (is_region(s, i))
 			add_region(w, &s->accesses[i], &f);
-	c->traffic[0] = fits_traffic(
-	    w, c, &f, f.taken, false, (double)m->l1_bytes * costs->cache_used);
+	c->split = 0;
+	c->traffic[0] = fits_traffic(w, c, &f, f.taken, false,
+	    (double)m->l1_bytes * costs->cache_used, &c->split);
 	for (int j = 0; j <= w->nrunning; j++)
 		f.taken[j] = max2(f.taken[j],
 		    f.pages[j] * ((double)m->l2_bytes / costs->pages));
-	c->traffic[1] = fits_traffic(
-	    w, c, &f, f.taken, true, (double)m->l2_bytes * costs->cache_used);
-	c->traffic[2] = fits_traffic(
-	    w, c, &f, f.touched, true, (double)m->l3_bytes * costs->cache_used);
+	c->traffic[1] = fits_traffic(w, c, &f, f.taken, true,
+	    (double)m->l2_bytes * costs->cache_used, NULL);
+	c->traffic[2] = fits_traffic(w, c, &f, f.touched, true,
+	    (double)m->l3_bytes * costs->cache_used, NULL);
 	for (int d = s->nloops, j = w->nrunning; d >= 0; d--) {
 		j -= d < s->nloops && w->runs >> d & 1;
 		c->touched[d] = f.touched[j];

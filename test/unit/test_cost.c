@@ -550,6 +550,43 @@ static void tiles_of_a_concatenation(void **state)
 	assert_float_equal(cost.body_runs, 8, 1e-9);
 }
 
+/* Cycles that a convolution waits for windows in two lines: `inner` channels in code. */
+static double split(const char *x, const char *index, int inner)
+{
+	char input[64], compute[160], schedule[640];
+	snprintf(input, sizeof input, "x: '%s', w: 'f32[64, 3, 3]'", x);
+	snprintf(compute, sizeof compute,
+	    "y[i < 32, j < 48] = sum[c < 64, r < 3, s < 3](%s*w[c, r, s])",
+	    index);
+	snprintf(schedule, sizeof schedule,
+	    "acc = cache_write(y, reg)\n"
+	    "i0, i1 = split(y.i, [_, 2])\nj0, j1 = split(y.j, [_, 16])\n"
+	    "reorder(j0, i0, i1, j1)\nunroll(i1)\nvectorize(j1, 16)\n"
+	    "compute_at(acc, i0)\na0, a1 = split(acc.j, [_, 16])\n"
+	    "c0, c1 = split(acc.c, [_, %d])\n"
+	    "reorder(c0, acc.r, acc.s, c1, acc.i, a0, a1)\n"
+	    "unroll(acc.r)\nunroll(acc.s)\nunroll(c1)\nunroll(acc.i)\n"
+	    "unroll(a0)\nvectorize(a1, 16)\n",
+	    inner);
+	return cost_of_text(input, compute, schedule).split;
+}
+
+/* Rows of each channel come from the second cache, and half of them end in another
+ * line than they begin: those that are asked for are not waited for, if they are few
+ * enough to be. */
+static void windows_in_two_lines(void **state)
+{
+	(void)state;
+	const char *rows = "x[c, i + r, j + s]";
+	assert_true(split("f32[64, 56, 56]", rows, 8) > 64 * 32 * 3);
+	assert_float_equal(split("f32[64, 56, 56]", rows, 1), 0, 1e-9);
+	/* whole lines, or all of it in the first cache */
+	assert_float_equal(
+	    split("f32[64, 56, 64]", "x[c, i + r, j]*(s + 1.0)", 8), 0, 1e-9);
+	assert_float_equal(
+	    split("f32[1, 56, 56]", "x[0*c, i + r, j + s]", 8), 0, 1e-9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -576,6 +613,7 @@ int main(void)
 	    cmocka_unit_test(vectors_of_a_bordered_row),
 	    cmocka_unit_test(bordered_row_of_one_tile),
 	    cmocka_unit_test(tiles_of_a_concatenation),
+	    cmocka_unit_test(windows_in_two_lines),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
