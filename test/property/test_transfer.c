@@ -214,7 +214,7 @@ static void test_trials(void **state)
 	(void)state;
 	Figures none = {0, 0}, useful = {0, 0}, nonsense = {0, 0};
 	for (uint64_t machine = 1; machine <= MACHINES; machine++) {
-		simulate(machine, 0.9);
+		simulate(machine, 0.8);
 		Transfer *good = logs(machine, false),
 			 *bad = logs(machine, true);
 		Model *model = learn(good), *nothing = learn(bad);
