@@ -37,8 +37,8 @@ struct Arena {
 	Arena *children, *sibling;
 };
 
-/* Chunks that were given back, zeroed again: arenas come and go by the thousand, and
- * new pages cost more than what is done in them. */
+/* Chunks that were given back: arenas come and go by the thousand, and new pages cost
+ * more than what is done in them. */
 enum { SPARES_MOST = 64 };
 static Chunk *spares;
 static int nspares;
@@ -49,8 +49,6 @@ static bool spare_keep(Chunk *c)
 	    nspares == SPARES_MOST)
 		return false;
 	assert(c->used <= c->size);
-	memset(c->data, 0, c->used);
-	c->used = 0;
 	c->next = spares;
 	spares = c;
 	nspares++;
@@ -60,7 +58,7 @@ static bool spare_keep(Chunk *c)
 static Chunk *spare_take(void)
 {
 	Chunk *c = spares;
-	assert(c && nspares > 0 && !c->used);
+	assert(c && nspares > 0);
 	spares = c->next;
 	nspares--;
 	return c;
@@ -135,18 +133,20 @@ void arena_free(Arena *arena)
 static Chunk *chunk_new(Arena *arena, size_t need)
 {
 	size_t size = need > CHUNK_BYTES ? need : CHUNK_BYTES;
-	Chunk *c = size == CHUNK_BYTES && spares ? spare_take()
-						 : calloc(1, sizeof *c + size);
+	Chunk *c = size > CHUNK_BYTES ? calloc(1, sizeof *c + size)
+	    : spares		      ? spare_take()
+				      : malloc(sizeof *c + size);
 	if (!c)
 		out_of_memory();
 	c->size = size;
+	c->used = 0;
 	c->next = arena->chunks;
 	arena->chunks = c;
 	ASAN_POISON_MEMORY_REGION(c->data, size);
 	return c;
 }
 
-void *arena_alloc(Arena *arena, size_t size)
+void *arena_piece(Arena *arena, size_t size)
 {
 	if (size > SIZE_MAX / 2)
 		out_of_memory();
@@ -161,12 +161,20 @@ void *arena_alloc(Arena *arena, size_t size)
 	ASAN_UNPOISON_MEMORY_REGION(p, size);
 	c->used += room;
 	assert((uintptr_t)p % ALIGN == 0);
-	return p; /* chunks are zeroed, and no piece is given twice */
+	return p;
+}
+
+void *arena_alloc(Arena *arena, size_t size)
+{
+	void *p = arena_piece(arena, size);
+	/* What is larger than a chunk has a new one, of pages that the system
+	 * zeroes when they are touched. */
+	return size > CHUNK_BYTES ? p : memset(p, 0, size);
 }
 
 void *arena_memdup(Arena *arena, const void *data, size_t size)
 {
-	void *p = arena_alloc(arena, size);
+	void *p = arena_piece(arena, size);
 	if (size)
 		memcpy(p, data, size);
 	return p;
@@ -174,8 +182,9 @@ void *arena_memdup(Arena *arena, const void *data, size_t size)
 
 char *arena_strndup(Arena *arena, const char *text, size_t length)
 {
-	char *p = arena_alloc(arena, length + 1);
+	char *p = arena_piece(arena, length + 1);
 	memcpy(p, text, length);
+	p[length] = 0;
 	return p;
 }
 
@@ -186,12 +195,18 @@ char *arena_strdup(Arena *arena, const char *text)
 
 char *arena_vprintf(Arena *arena, const char *format, va_list args)
 {
+	enum { SHORT = 256 }; /* and nearly all are: printed once */
+	char text[SHORT], *p;
 	va_list again;
 	va_copy(again, args);
-	int n = vsnprintf(NULL, 0, format, args);
+	int n = vsnprintf(text, sizeof text, format, args);
 	assert(n >= 0); /* no text of ours is in wide characters */
-	char *p = arena_alloc(arena, (size_t)n + 1);
-	vsnprintf(p, (size_t)n + 1, format, again);
+	if (n < SHORT)
+		p = arena_memdup(arena, text, (size_t)n + 1);
+	else {
+		p = arena_piece(arena, (size_t)n + 1);
+		vsnprintf(p, (size_t)n + 1, format, again);
+	}
 	va_end(again);
 	return p;
 }

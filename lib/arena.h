@@ -17,6 +17,8 @@ void arena_free(Arena *arena); /* NULL is allowed */
 
 /* Zeroed memory, aligned to 16 bytes; size 0 gives a unique pointer. */
 void *arena_alloc(Arena *arena, size_t size);
+/* The same, but for what is in it: for who writes all of it that is read. */
+void *arena_piece(Arena *arena, size_t size);
 char *arena_strdup(Arena *arena, const char *text);
 char *arena_strndup(Arena *arena, const char *text, size_t length);
 void *arena_memdup(Arena *arena, const void *data, size_t size);

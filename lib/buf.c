@@ -44,13 +44,15 @@ void buf_vprintf(Buf *buf, const char *format, va_list args)
 {
 	va_list again;
 	va_copy(again, args);
-	int n = vsnprintf(NULL, 0, format, args);
+	buf_reserve(buf, 0);
+	size_t room = buf->cap - buf->size;
+	int n = vsnprintf(buf->data + buf->size, room, format, args);
 	assert(n >= 0);
-	if (n > 0) {
+	if ((size_t)n >= room) {
 		buf_reserve(buf, (size_t)n);
 		vsnprintf(buf->data + buf->size, (size_t)n + 1, format, again);
-		buf->size += (size_t)n;
 	}
+	buf->size += (size_t)n;
 	va_end(again);
 }
 

@@ -8,7 +8,7 @@ void *vec_grow(Arena *arena, void *old, int *cap, size_t item_size)
 {
 	assert(*cap >= 0 && *cap <= INT_MAX / 2);
 	int bigger = *cap ? *cap * 2 : 8;
-	void *p = arena_alloc(arena, (size_t)bigger * item_size);
+	void *p = arena_piece(arena, (size_t)bigger * item_size);
 	if (old)
 		memcpy(p, old, (size_t)*cap * item_size);
 	*cap = bigger;
