@@ -97,11 +97,9 @@ const int64_t *space_values(
     Space *space, const Plan *plan, const Candidate *c);
 void space_refuse(Space *space, Refusal why); /* counts it */
 
-/* space_normal.c: decisions that change nothing for such values are the first that
- * does as much; were there any? */
-bool space_shrink_tiles(const Sketch *s, const Plan *plan,
-    const int64_t *values, Candidate *c);
-bool space_forget_tails(const Sketch *s, const Plan *plan,
-    const int64_t *values, Candidate *c);
+/* space_normal.c: decisions that change nothing in a plan with the candidate's slots
+ * are the first that does as much; were there any? */
+bool space_shrink_tiles(const Sketch *s, const Plan *plan, Candidate *c);
+bool space_forget_tails(const Sketch *s, const Plan *plan, Candidate *c);
 
 #endif

@@ -30,9 +30,9 @@ static int first_enough(const Part *part, int last, int64_t needed)
 	return at;
 }
 
-bool space_shrink_tiles(const Sketch *s, const Plan *plan,
-    const int64_t *values, Candidate *c)
+bool space_shrink_tiles(const Sketch *s, const Plan *plan, Candidate *c)
 {
+	const int64_t *values = plan_values(plan, VALUES_ROOMS);
 	bool shrunk = false;
 	for (int i = 0; i < plan->nrooms;) {
 		int slot = plan->rooms[i].slot, p = s->slot_parts[slot];
@@ -57,17 +57,19 @@ static bool tiles_are_whole(const PlanStage *s, const int64_t *values)
 	return s->naxes < PLAN_DEPTH;
 }
 
-bool space_forget_tails(const Sketch *s, const Plan *plan,
-    const int64_t *values, Candidate *c)
+bool space_forget_tails(const Sketch *s, const Plan *plan, Candidate *c)
 {
-	bool forgot = false;
+	bool told = false;
+	for (int p = 0; p < s->nparts; p++)
+		told |= s->parts[p].tail && c->at[p];
+	if (!told)
+		return false;
+	const int64_t *values = plan_values(plan, VALUES_ENDS);
 	for (int i = 0; i < plan->nstages; i++)
 		if (!tiles_are_whole(&plan->stages[i], values))
 			return false;
-	for (int p = 0; p < s->nparts; p++) {
-		forgot |= s->parts[p].tail && c->at[p];
+	for (int p = 0; p < s->nparts; p++)
 		if (s->parts[p].tail)
 			c->at[p] = 0;
-	}
-	return forgot;
+	return true;
 }

@@ -206,10 +206,7 @@ const PlanEntry *space_entry(Space *space, const Candidate *c)
 	return entry_of(space, c, NULL);
 }
 
-/* The plan's tape, evaluated for a candidate; the values stay until the next call
- * for this plan. */
-const int64_t *space_values(
-    Space *space, const Plan *plan, const Candidate *c)
+static void fill_plan(Space *space, const Plan *plan, const Candidate *c)
 {
 	const Sketch *s = &space->sketches.at[c->sketch];
 	int64_t slots[CANDIDATE_PARTS];
@@ -217,12 +214,20 @@ const int64_t *space_values(
 		int p = s->slot_parts[i];
 		slots[i] = s->parts[p].values[c->at[p]].i;
 	}
-	return plan_values(plan, slots);
+	plan_take_slots(plan, slots);
 }
 
-static bool guards_hold(
-    const Plan *plan, const int64_t *values, Refusal *why)
+/* The plan's tape, evaluated for a candidate; the values stay until the next call
+ * for this plan. */
+const int64_t *space_values(Space *space, const Plan *plan, const Candidate *c)
 {
+	fill_plan(space, plan, c);
+	return plan_values(plan, VALUES_ALL);
+}
+
+static bool guards_hold(const Plan *plan, Refusal *why)
+{
+	const int64_t *values = plan_values(plan, VALUES_GUARDS);
 	for (int i = 0; i < plan->nguards; i++)
 		if (values[plan->guards[i].value] != 1) {
 			*why = plan->guards[i].why;
@@ -249,75 +254,69 @@ static const Plan *without_void(Space *space, Candidate *c, Refusal *why)
 	return e->plan;
 }
 
-/* A candidate's plan, with its values. */
-typedef struct {
-	const Plan *plan; /* NULL: it has none */
-	const int64_t *values;
-} Filled;
-
-static Filled fill(Space *space, Candidate *c, Refusal *why)
+/* A candidate's plan, with its slots; NULL and why. */
+static const Plan *fill(Space *space, Candidate *c, Refusal *why)
 {
-	Filled f = {.plan = without_void(space, c, why)};
-	if (f.plan)
-		f.values = space_values(space, f.plan, c);
-	return f;
+	const Plan *plan = without_void(space, c, why);
+	if (plan)
+		fill_plan(space, plan, c);
+	return plan;
 }
 
 /* Another candidate in the place of this one, where it is legal.  Plans that are
  * looked up forget others. */
-static Filled take_equal(Space *space, Candidate equal, Candidate *c)
+static const Plan *take_equal(Space *space, Candidate equal, Candidate *c)
 {
 	Refusal ignored;
-	Filled f = fill(space, &equal, &ignored);
-	if (!f.plan || !guards_hold(f.plan, f.values, &ignored))
+	const Plan *plan = fill(space, &equal, &ignored);
+	if (!plan || !guards_hold(plan, &ignored))
 		return fill(space, c, &ignored);
 	*c = equal;
-	return f;
+	return plan;
 }
 
 /* The same, where no more than sizes differ: they have one plan. */
-static Filled take_sizes(
-    Space *space, Filled f, const Candidate *equal, Candidate *c)
+static void take_sizes(
+    Space *space, const Plan *plan, const Candidate *equal, Candidate *c)
 {
 	Refusal ignored;
 	assert(equal->sketch == c->sketch);
-	f.values = space_values(space, f.plan, equal);
-	if (guards_hold(f.plan, f.values, &ignored))
+	fill_plan(space, plan, equal);
+	if (guards_hold(plan, &ignored))
 		*c = *equal;
 	else
-		f.values = space_values(space, f.plan, c);
-	return f;
+		fill_plan(space, plan, c);
 }
 
-/* What a candidate, which is normalized, leads to; no plan and why. */
-static Filled normalize(Space *space, Candidate *c, Refusal *why)
+/* What a candidate, which is normalized, leads to; NULL and why. */
+static const Plan *normalize(Space *space, Candidate *c, Refusal *why)
 {
 	const Sketch *s = &space->sketches.at[c->sketch];
-	Filled f = fill(space, c, why);
+	const Plan *plan = fill(space, c, why);
 	Candidate equal = *c;
-	if (f.plan && space_shrink_tiles(s, f.plan, f.values, &equal)) {
-		f = take_sizes(space, f, &equal, c);
+	if (plan && space_shrink_tiles(s, plan, &equal)) {
+		take_sizes(space, plan, &equal, c);
 		equal = *c;
 	}
-	if (f.plan && space_forget_tails(s, f.plan, f.values, &equal))
-		f = take_equal(space, equal, c);
-	return f;
+	if (plan && space_forget_tails(s, plan, &equal))
+		plan = take_equal(space, equal, c);
+	return plan;
 }
 
 bool space_replays(Space *space, Candidate *c, Refusal *why)
 {
-	Filled f = normalize(space, c, why);
-	return f.plan && guards_hold(f.plan, f.values, why);
+	const Plan *plan = normalize(space, c, why);
+	return plan && guards_hold(plan, why);
 }
 
 bool space_legal(Space *space, Candidate *c, Refusal *why)
 {
-	Filled f = normalize(space, c, why);
-	if (!f.plan)
+	const Plan *plan = normalize(space, c, why);
+	if (!plan)
 		return false;
-	space->work += STAGE_WORK * f.plan->nstages;
-	if (!guards_hold(f.plan, f.values, why))
+	space->work += STAGE_WORK * plan->nstages;
+	if (!guards_hold(plan, why))
 		return false;
-	*why = plan_limits(f.plan, space->machine, f.values);
+	*why = plan_limits(plan, space->machine, plan_values(plan, VALUES_ALL));
 	return !*why;
 }

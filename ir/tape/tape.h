@@ -53,11 +53,12 @@ int64_t tape_asked(const Tape *tape);
 int tape_nslots(const Tape *tape);
 /* Evaluate every handle for one assignment of the slots. */
 void tape_eval(const Tape *tape, const int64_t *slots, int64_t *values);
-/* The same where all is evaluated for other slots, of which only those of the bits
- * have changed: slot s is bit s, from the last bit on all are that. */
+/* The same from one handle on to before another, where all is evaluated for other
+ * slots, of which only those of the bits have changed: slot s is bit s, from the last
+ * bit on all are that. */
 enum { TAPE_SLOT_LAST = 63 };
-void tape_eval_again(
-    const Tape *tape, const int64_t *slots, uint64_t changed, int64_t *values);
+void tape_eval_again(const Tape *tape, const int64_t *slots, uint64_t changed,
+    Handle first, Handle end, int64_t *values);
 static inline uint64_t tape_slot_bit(int slot)
 {
 	return (uint64_t)1 << (slot < TAPE_SLOT_LAST ? slot : TAPE_SLOT_LAST);

@@ -7,7 +7,7 @@
 
 /* --- evaluation ---------------------------------------------------------- */
 
-static int64_t eval_node(const TapeNode *d, const TapeArg *arg,
+static inline int64_t eval_node(const TapeNode *d, const TapeArg *arg,
     const int64_t *slots, const int64_t *values)
 {
 	int64_t v = d->value, a, b;
@@ -47,19 +47,25 @@ void tape_eval(const Tape *tape, const int64_t *slots, int64_t *values)
 		    &nodes[h], args + nodes[h].first, slots, values);
 }
 
-void tape_eval_again(
-    const Tape *tape, const int64_t *slots, uint64_t changed, int64_t *values)
+void tape_eval_again(const Tape *tape, const int64_t *slots, uint64_t changed,
+    Handle first, Handle end, int64_t *values)
 {
+	enum { BITS = 64 };
 	const TapeNode *nodes = tape->nodes.at;
 	const TapeArg *args = tape->args.at;
-	const uint64_t *by_bit = tape->dependents;
-	for (Handle first = 0; first < tape->nodes.n; first += 64) {
+	assert(first >= 0 && end <= tape->nodes.n);
+	for (Handle from = first / BITS * BITS; from < end; from += BITS) {
+		const uint64_t *by_bit =
+		    tape->dependents + from / BITS * tape->nbits;
 		uint64_t again = 0;
 		for (uint64_t bits = changed; bits; bits &= bits - 1)
 			again |= by_bit[__builtin_ctzll(bits)];
-		by_bit += tape->nbits;
+		if (from < first)
+			again = again >> (first - from) << (first - from);
+		if (end - from < BITS)
+			again &= ((uint64_t)1 << (end - from)) - 1;
 		for (; again; again &= again - 1) {
-			Handle h = first + __builtin_ctzll(again);
+			Handle h = from + __builtin_ctzll(again);
 			values[h] = eval_node(
 			    &nodes[h], args + nodes[h].first, slots, values);
 		}

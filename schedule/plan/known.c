@@ -28,6 +28,8 @@ struct StagesKnown {
 typedef struct PlanKnown {
 	bool evaluated;
 	int64_t *slots, *values;
+	/* slots that changed since such a part was evaluated */
+	uint64_t stale[VALUES_PARTS];
 	StageKnown other; /* of values that are not these */
 	struct {
 		uint64_t slots; /* that it depends on */
@@ -49,6 +51,13 @@ void known_begin(Plan *plan)
 		k->stages[i].slots = plan->stages[i].slots;
 }
 
+static void forget_keys(const Plan *plan, uint64_t changed)
+{
+	for (int i = 0; i < plan->nstages; i++)
+		if (plan->known->stages[i].slots & changed)
+			plan->known->stages[i].key = 0;
+}
+
 static void evaluate(const Plan *plan, const int64_t *slots)
 {
 	PlanKnown *k = plan->known;
@@ -59,7 +68,7 @@ static void evaluate(const Plan *plan, const int64_t *slots)
 	tape_eval(plan->tape, slots, k->values);
 }
 
-const int64_t *plan_values(const Plan *plan, const int64_t *slots)
+void plan_take_slots(const Plan *plan, const int64_t *slots)
 {
 	PlanKnown *k = plan->known;
 	uint64_t changed = 0;
@@ -71,11 +80,25 @@ const int64_t *plan_values(const Plan *plan, const int64_t *slots)
 			k->slots[i] = slots[i];
 			changed |= tape_slot_bit(i);
 		}
-	if (changed)
-		tape_eval_again(plan->tape, slots, changed, k->values);
-	for (int i = 0; i < plan->nstages; i++)
-		if (k->stages[i].slots & changed)
-			k->stages[i].key = 0;
+	for (int part = 0; part < VALUES_PARTS; part++)
+		k->stale[part] |= changed;
+}
+
+const int64_t *plan_values(const Plan *plan, PlanValues upto)
+{
+	PlanKnown *k = plan->known;
+	assert(k->evaluated && upto < VALUES_PARTS);
+	for (int part = 0; part <= (int)upto; part++) {
+		uint64_t changed = k->stale[part];
+		if (!changed)
+			continue;
+		tape_eval_again(plan->tape, k->slots, changed,
+		    part ? plan->behind[part - 1] : 0, plan->behind[part],
+		    k->values);
+		if (part == VALUES_ALL)
+			forget_keys(plan, changed);
+		k->stale[part] = 0;
+	}
 	return k->values;
 }
 
@@ -99,6 +122,7 @@ static StageKnown *stage_place(
     const Plan *plan, int stage, const int64_t *values)
 {
 	PlanKnown *k = plan->known;
+	assert(!k->stale[VALUES_ALL] || values != k->values);
 	if (values != k->values) {
 		k->other.known = NOTHING;
 		return &k->other;

@@ -1153,7 +1153,20 @@ Plan *plan_record(Arena *arena, const Nest *nest, const Machine *machine)
 
 typedef void Visit(Handle *h, void *context);
 
-static void each_handle_of_stage(PlanStage *s, Visit *visit, void *context)
+static void each_mover(PlanStage *s, Visit *visit, void *context)
+{
+	for (int a = 0; a < s->naxes; a++)
+		for (int i = 0; i < s->axes[a].nmovers; i++)
+			visit(&s->axes[a].step[i], context);
+}
+
+static void each_end(PlanStage *s, Visit *visit, void *context)
+{
+	for (int a = 0; a < s->naxes; a++)
+		visit(&s->axes[a].end, context);
+}
+
+static void each_other(PlanStage *s, Visit *visit, void *context)
 {
 	for (int l = 0; l < s->nloops; l++) {
 		visit(&s->loops[l].extent, context);
@@ -1162,12 +1175,8 @@ static void each_handle_of_stage(PlanStage *s, Visit *visit, void *context)
 		if (s->loops[l].axis >= 0)
 			visit(&s->loops[l].below, context);
 	}
-	for (int a = 0; a < s->naxes; a++) {
+	for (int a = 0; a < s->naxes; a++)
 		visit(&s->axes[a].covered, context);
-		for (int i = 0; i < s->axes[a].nmovers; i++)
-			visit(&s->axes[a].step[i], context);
-		visit(&s->axes[a].end, context);
-	}
 	for (int i = 0; i < s->nconditions; i++) {
 		visit(&s->conditions[i].constant, context);
 		for (int l = 0; l < s->nloops; l++)
@@ -1192,14 +1201,6 @@ static void each_handle_of_stage(PlanStage *s, Visit *visit, void *context)
 	}
 }
 
-static void each_handle(Plan *plan, Visit *visit, void *context)
-{
-	for (int i = 0; i < plan->nstages; i++)
-		each_handle_of_stage(&plan->stages[i], visit, context);
-	for (int i = 0; i < plan->nguards; i++)
-		visit(&plan->guards[i].value, context);
-}
-
 typedef struct {
 	Arena *arena;
 	VEC(Handle *) at;
@@ -1210,6 +1211,43 @@ static void add_place(Handle *h, void *context)
 	Places *places = context;
 	if (*h != HANDLE_NONE)
 		vec_push(places->arena, &places->at, h);
+}
+
+static void add_places(Plan *plan, PlanValues part, Places *places)
+{
+	static void (*const each[VALUES_PARTS])(
+	    PlanStage *, Visit *, void *) = {[VALUES_ROOMS] = each_mover,
+	    [VALUES_ENDS] = each_end,
+	    [VALUES_ALL] = each_other};
+	for (int i = 0; part == VALUES_ROOMS && i < plan->nrooms; i++)
+		add_place(&plan->rooms[i].below, places);
+	for (int i = 0; part == VALUES_GUARDS && i < plan->nguards; i++)
+		add_place(&plan->guards[i].value, places);
+	for (int i = 0; each[part] && i < plan->nstages; i++)
+		each[part](&plan->stages[i], add_place, places);
+}
+
+/* Onto a tape of its own, on which values are in the order of their parts. */
+static void extract(Plan *plan)
+{
+	Places places = {.arena = arena_new()};
+	int n[VALUES_PARTS];
+	Handle end = 0;
+	plan_settle_rooms(plan);
+	for (int part = 0; part < VALUES_PARTS; part++) {
+		add_places(plan, part, &places);
+		n[part] = places.at.n;
+	}
+	plan->tape =
+	    tape_extract(plan->arena, plan->tape, places.at.at, places.at.n);
+	for (int part = 0, i = 0; part < VALUES_PARTS; part++) {
+		for (; i < n[part]; i++)
+			if (*places.at.at[i] >= end)
+				end = *places.at.at[i] + 1;
+		plan->behind[part] = end;
+	}
+	assert(end == tape_size(plan->tape));
+	arena_free(places.arena);
 }
 
 typedef struct {
@@ -1228,7 +1266,9 @@ static void record_slots(Plan *plan)
 {
 	for (int i = 0; i < plan->nstages; i++) {
 		Dependence d = {plan->tape, 0};
-		each_handle_of_stage(&plan->stages[i], add_slots, &d);
+		each_mover(&plan->stages[i], add_slots, &d);
+		each_end(&plan->stages[i], add_slots, &d);
+		each_other(&plan->stages[i], add_slots, &d);
 		plan->stages[i].slots = d.slots;
 	}
 }
@@ -1251,7 +1291,6 @@ Plan *plan_kept(Arena *arena, Arena *scratch, const Nest *nest,
 {
 	const Plan *plan = record(scratch, nest, machine);
 	Plan *copy = arena_memdup(arena, plan, sizeof *plan);
-	Places places = {.arena = arena_new()};
 	copy->arena = arena;
 	copy->stages_known = known;
 	copy->stages = arena_memdup(arena, plan->stages,
@@ -1266,9 +1305,7 @@ Plan *plan_kept(Arena *arena, Arena *scratch, const Nest *nest,
 		s->conditions = arena_memdup(arena, s->conditions,
 		    sizeof *s->conditions * (size_t)s->nconditions);
 	}
-	each_handle(copy, add_place, &places);
-	copy->tape = tape_extract(arena, plan->tape, places.at.at, places.at.n);
-	arena_free(places.arena);
+	extract(copy);
 	record_slots(copy);
 	plan_settle(copy);
 	plan_assert_invariants(copy);

@@ -185,6 +185,16 @@ typedef struct {
 	int64_t length;	      /* of the axis */
 } PlanRoom;
 
+/* Values of a candidate, in the order in which they are asked for: most candidates
+ * are refused before all are. */
+typedef enum {
+	VALUES_ROOMS,  /* of `rooms` */
+	VALUES_GUARDS, /* of `guards` */
+	VALUES_ENDS,   /* of axes */
+	VALUES_ALL,
+	VALUES_PARTS
+} PlanValues;
+
 /* What has a time of its own: of a CPU a stage, of a GPU a launch. */
 typedef struct {
 	int first; /* stage */
@@ -195,6 +205,9 @@ typedef struct {
 typedef struct {
 	Arena *arena;
 	Tape *tape;
+	/* of a copy: such a part of the values, and what it is computed from, are
+	 * before it */
+	Handle behind[VALUES_PARTS];
 	int nstages;
 	PlanStage *stages; /* in nest order, all that run in the kernel */
 	int anchor;        /* the stage with most arithmetic */
@@ -205,7 +218,7 @@ typedef struct {
 	int nparts[2];
 	PlanPart *parts[2];
 	int nrooms;
-	PlanRoom *rooms;      /* by slot */
+	PlanRoom *rooms;      /* of a copy, by slot */
 	struct Shape *shapes; /* of stages, while a GPU's launch is looked at */
 	struct PlanKnown
 	    *known; /* of the candidate asked about last: known.c */
@@ -216,6 +229,7 @@ typedef struct {
 Plan *plan_record(Arena *arena, const Nest *nest, const Machine *machine);
 /* settle.c: what follows from the plan alone, whatever its numbers are. */
 void plan_settle(Plan *plan);
+void plan_settle_rooms(Plan *plan);
 /* plan_invariants.c: asserts what holds of every plan. */
 void plan_assert_invariants(const Plan *plan);
 /* plan.c: one that keeps nothing of the nest; on the way it needs `scratch`.  All of
@@ -357,8 +371,10 @@ void stage_finish(const PlanStage *stage, const Machine *machine,
 typedef struct StagesKnown StagesKnown;
 StagesKnown *stages_known_new(Arena *arena);
 void known_begin(Plan *plan);
-/* A copy's tape, evaluated for these slots until the next call. */
-const int64_t *plan_values(const Plan *plan, const int64_t *slots);
+/* A candidate's slots of a copy, until the next call; the values that they give, up
+ * to such a part. */
+void plan_take_slots(const Plan *plan, const int64_t *slots);
+const int64_t *plan_values(const Plan *plan, PlanValues upto);
 /* What stage_cost and stage_body say, of such values most often no more than once;
  * it stays until the next call. */
 const StageCost *plan_stage_cost(

@@ -124,7 +124,7 @@ static PlanRoom room_of(const PlanStage *s, int loop, int slot)
 }
 
 /* By slot; none of a slot of which all iterations are made somewhere. */
-static void settle_rooms(Plan *plan)
+void plan_settle_rooms(Plan *plan)
 {
 	PlanRoom *rooms =
 	    NEW_N(plan->arena, PlanRoom, plan->nstages * PLAN_DEPTH);
@@ -229,7 +229,6 @@ void plan_settle(Plan *plan)
 		settle_loops(&plan->stages[i]);
 	settle_launches(plan);
 	settle_next(plan);
-	settle_rooms(plan);
 	settle_parts(plan, false);
 	settle_parts(plan, true);
 	plan->shapes = NEW_N(plan->arena, Shape, plan->nstages);

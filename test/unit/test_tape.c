@@ -199,8 +199,10 @@ static void evaluated_again(void **state)
 		int b = (int)rng_below(&rng, SLOTS);
 		slots[a] = 1 + (int64_t)rng_below(&rng, 64);
 		slots[b] = 1 + (int64_t)rng_below(&rng, 64);
-		tape_eval_again(
-		    only, slots, tape_slot_bit(a) | tape_slot_bit(b), again);
+		uint64_t changed = tape_slot_bit(a) | tape_slot_bit(b);
+		Handle size = tape_size(only), half = size * turn / TURNS;
+		tape_eval_again(only, slots, changed, 0, half, again);
+		tape_eval_again(only, slots, changed, half, size, again);
 		tape_eval(only, slots, all);
 		assert_memory_equal(
 		    all, again, sizeof *all * (size_t)tape_size(only));
