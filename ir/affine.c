@@ -5,34 +5,49 @@
 
 #include "ir/expr_set.h"
 
+enum { FEW = 8 }; /* terms that are looked through */
+
 typedef struct {
 	Arena *arena;
 	Tape *tape;
-	ExprSet terms;
-	VEC(Handle) coefficient; /* of each; 0 where they cancel out */
+	VEC(AffineTerm) terms; /* coefficient 0 where they cancel out */
+	ExprSet many;	       /* the same, where they are more than FEW */
 	Handle constant;
 } AffineSum;
 
+static int sum_find(const AffineSum *sum, const Expr *term)
+{
+	int at = sum->terms.n - 1;
+	if (at >= FEW)
+		return expr_set_find(&sum->many, term);
+	while (at >= 0 && !expr_equal(sum->terms.at[at].term, term))
+		at--;
+	return at;
+}
+
 static void sum_add(AffineSum *sum, const Expr *term, Handle coefficient)
 {
-	if (expr_set_add(sum->arena, &sum->terms, term)) {
-		vec_push(sum->arena, &sum->coefficient, coefficient);
+	int at = sum_find(sum, term);
+	if (at >= 0) {
+		Handle *c = &sum->terms.at[at].coefficient;
+		*c = tape_add(sum->tape, *c, coefficient);
 		return;
 	}
-	int at = expr_set_find(&sum->terms, term);
-	Handle *c = &sum->coefficient.at[at];
-	*c = tape_add(sum->tape, *c, coefficient);
+	vec_push(sum->arena, &sum->terms,
+	    (AffineTerm){(Expr *)(uintptr_t)term, coefficient});
+	while (sum->terms.n > FEW && sum->many.all.n < sum->terms.n)
+		expr_set_add(sum->arena, &sum->many,
+		    sum->terms.at[sum->many.all.n].term);
 }
 
 static Affine sum_result(const AffineSum *sum)
 {
-	int n = sum->terms.all.n;
-	Affine a = {sum->constant, 0, NEW_N(sum->arena, AffineTerm, n)};
+	Affine a = {sum->constant, 0, sum->terms.at};
 	int64_t zero;
-	for (int i = 0; i < n; i++) {
-		Handle c = sum->coefficient.at[i];
-		if (!tape_is_const(sum->tape, c, &zero) || zero)
-			a.terms[a.n++] = (AffineTerm){sum->terms.all.at[i], c};
+	for (int i = 0; i < sum->terms.n; i++) {
+		AffineTerm t = sum->terms.at[i];
+		if (!tape_is_const(sum->tape, t.coefficient, &zero) || zero)
+			a.terms[a.n++] = t;
 	}
 	return a;
 }
