@@ -130,7 +130,7 @@ void arena_free(Arena *arena)
 	free(arena);
 }
 
-static Chunk *chunk_new(Arena *arena, size_t need)
+static __attribute__((noinline)) Chunk *chunk_new(Arena *arena, size_t need)
 {
 	size_t size = need > CHUNK_BYTES ? need : CHUNK_BYTES;
 	Chunk *c = size > CHUNK_BYTES ? calloc(1, sizeof *c + size)
@@ -150,8 +150,7 @@ void *arena_piece(Arena *arena, size_t size)
 {
 	if (size > SIZE_MAX / 2)
 		out_of_memory();
-	if (!size)
-		size = 1;
+	size += !size;
 	size_t room = (size + BETWEEN + ALIGN - 1) / ALIGN * ALIGN;
 	Chunk *c = arena->chunks;
 	if (!c || c->size - c->used < room)

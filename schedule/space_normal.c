@@ -38,7 +38,9 @@ bool space_shrink_tiles(const Sketch *s, const Plan *plan, Candidate *c)
 		int slot = plan->rooms[i].slot, p = s->slot_parts[slot];
 		int64_t needed = 0;
 		for (; i < plan->nrooms && plan->rooms[i].slot == slot; i++) {
-			int64_t n = iterations_needed(&plan->rooms[i], values);
+			int64_t n = c->at[p]
+			    ? iterations_needed(&plan->rooms[i], values)
+			    : 0;
 			needed = n > needed ? n : needed;
 		}
 		int at = first_enough(&s->parts[p], c->at[p], needed);

@@ -80,7 +80,7 @@ static void record_plan(Space *space, const Sketch *s, PlanEntry *entry)
 	if (trace_apply(nest, trace, &context, &step, &why)) {
 		assert(context.nslots == s->nslots);
 		entry->plan = plan_kept(space->plans, scratch, nest,
-		    space->machine, space->stages_known);
+		    space->machine, s->nslots, space->stages_known);
 		space->stages_kept += entry->plan->nstages;
 		entry->used = parts_used(space, s, &context);
 		entry->alike = !context.decides_void;

@@ -53,22 +53,23 @@ int64_t tape_asked(const Tape *tape);
 int tape_nslots(const Tape *tape);
 /* Evaluate every handle for one assignment of the slots. */
 void tape_eval(const Tape *tape, const int64_t *slots, int64_t *values);
-/* The same from one handle on to before another, where all is evaluated for other
- * slots, of which only those of the bits have changed: slot s is bit s, from the last
+/* Of an extracted tape the same from one handle on to before another, where all is
+ * evaluated and slots, the first values, have changed: slot s is bit s, from the last
  * bit on all are that. */
 enum { TAPE_SLOT_LAST = 63 };
-void tape_eval_again(const Tape *tape, const int64_t *slots, uint64_t changed,
-    Handle first, Handle end, int64_t *values);
+void tape_eval_again(const Tape *tape, uint64_t changed, Handle first,
+    Handle end, int64_t *values);
 static inline uint64_t tape_slot_bit(int slot)
 {
 	return (uint64_t)1 << (slot < TAPE_SLOT_LAST ? slot : TAPE_SLOT_LAST);
 }
 /* The slots that a quantity of an extracted tape depends on. */
 uint64_t tape_slots(const Tape *tape, Handle h);
-/* A tape of just those quantities whose handles stand at n places, and of what they
- * are computed from; what stands there is renamed.  It is only evaluated. */
+/* A tape of so many slots, whose handles are their numbers, and of just those
+ * quantities whose handles stand at n places, and of what they are computed from; what
+ * stands there is renamed.  It is only evaluated. */
 Tape *tape_extract(
-    Arena *arena, const Tape *tape, Handle *const *places, int n);
+    Arena *arena, const Tape *tape, int nslots, Handle *const *places, int n);
 void tape_print(Buf *out, const Tape *tape, Handle h);
 
 #endif

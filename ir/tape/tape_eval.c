@@ -17,8 +17,8 @@ static inline int64_t eval_node(const TapeNode *d, const TapeArg *arg,
 	case TAPE_SLOT:
 		return slots[v];
 	case TAPE_PRODUCT:
-		v = 1;
-		for (int i = 0; i < d->n; i++)
+		v = wrap_mul(values[arg[0].h], values[arg[1].h]);
+		for (int i = 2; i < d->n; i++)
 			v = wrap_mul(v, values[arg[i].h]);
 		return v;
 	case TAPE_SUM:
@@ -47,8 +47,8 @@ void tape_eval(const Tape *tape, const int64_t *slots, int64_t *values)
 		    &nodes[h], args + nodes[h].first, slots, values);
 }
 
-void tape_eval_again(const Tape *tape, const int64_t *slots, uint64_t changed,
-    Handle first, Handle end, int64_t *values)
+void tape_eval_again(const Tape *tape, uint64_t changed, Handle first,
+    Handle end, int64_t *values)
 {
 	enum { BITS = 64 };
 	const TapeNode *nodes = tape->nodes.at;
@@ -67,7 +67,7 @@ void tape_eval_again(const Tape *tape, const int64_t *slots, uint64_t changed,
 		for (; again; again &= again - 1) {
 			Handle h = from + __builtin_ctzll(again);
 			values[h] = eval_node(
-			    &nodes[h], args + nodes[h].first, slots, values);
+			    &nodes[h], args + nodes[h].first, values, values);
 		}
 	}
 }
@@ -148,7 +148,7 @@ typedef struct {
 	IntVec done;
 } Extraction;
 
-/* One whose arguments are there. */
+/* One whose arguments are there; slots are. */
 static Handle extract_node(Extraction *x, Handle h)
 {
 	const TapeNode *d = tape_node(x->from, h);
@@ -157,9 +157,8 @@ static Handle extract_node(Extraction *x, Handle h)
 	node.first = to->args.n;
 	node.slots = 0;
 	if (d->kind == TAPE_SLOT) {
-		int slot = (int)d->value;
-		node.slots = tape_slot_bit(slot);
-		to->nslots = slot < to->nslots ? to->nslots : slot + 1;
+		assert(d->value < to->nslots);
+		return (Handle)d->value;
 	}
 	for (int i = 0; i < d->n; i++) {
 		TapeArg arg = tape_args(x->from, h)[i];
@@ -201,7 +200,7 @@ static void find_dependents(Tape *tape)
 	tape->nbits = tape->nslots < most ? tape->nslots : most;
 	tape->dependents =
 	    NEW_N(tape->arena, uint64_t, (n + 63) / 64 * tape->nbits);
-	for (Handle h = 0; h < n; h++) {
+	for (Handle h = tape->nslots; h < n; h++) {
 		uint64_t *by_bit = tape->dependents + h / 64 * tape->nbits;
 		uint64_t bits = tape->nodes.at[h].slots;
 		for (; bits; bits &= bits - 1)
@@ -209,7 +208,8 @@ static void find_dependents(Tape *tape)
 	}
 }
 
-Tape *tape_extract(Arena *arena, const Tape *tape, Handle *const *places, int n)
+Tape *tape_extract(
+    Arena *arena, const Tape *tape, int nslots, Handle *const *places, int n)
 {
 	Arena *scratch = arena_new();
 	Tape *to = NEW(arena, Tape);
@@ -217,6 +217,12 @@ Tape *tape_extract(Arena *arena, const Tape *tape, Handle *const *places, int n)
 	    .to = to,
 	    .renamed = memo_renamed(tape->memo, tape->nodes.n)};
 	to->arena = scratch;
+	to->nslots = nslots;
+	for (int slot = 0; slot < nslots; slot++)
+		vec_push(scratch, &to->nodes,
+		    (TapeNode){.kind = TAPE_SLOT,
+			.value = slot,
+			.slots = tape_slot_bit(slot)});
 	for (int i = 0; i < n; i++) {
 		extract_from(&x, scratch, *places[i]);
 		*places[i] = x.renamed[*places[i]];

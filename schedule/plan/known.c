@@ -26,8 +26,7 @@ struct StagesKnown {
 };
 
 typedef struct PlanKnown {
-	bool evaluated;
-	int64_t *slots, *values;
+	int64_t *values; /* slots first; NULL: not evaluated yet */
 	/* slots that changed since such a part was evaluated */
 	uint64_t stale[VALUES_PARTS];
 	StageKnown other; /* of values that are not these */
@@ -61,9 +60,6 @@ static void forget_keys(const Plan *plan, uint64_t changed)
 static void evaluate(const Plan *plan, const int64_t *slots)
 {
 	PlanKnown *k = plan->known;
-	k->evaluated = true;
-	k->slots = arena_memdup(plan->arena, slots,
-	    sizeof *slots * (size_t)tape_nslots(plan->tape));
 	k->values = NEW_N(plan->arena, int64_t, tape_size(plan->tape));
 	tape_eval(plan->tape, slots, k->values);
 }
@@ -72,12 +68,12 @@ void plan_take_slots(const Plan *plan, const int64_t *slots)
 {
 	PlanKnown *k = plan->known;
 	uint64_t changed = 0;
-	if (!k->evaluated)
+	if (!k->values)
 		evaluate(plan, slots);
 	int n = tape_nslots(plan->tape);
 	for (int i = 0; i < n; i++)
-		if (k->slots[i] != slots[i]) {
-			k->slots[i] = slots[i];
+		if (k->values[i] != slots[i]) {
+			k->values[i] = slots[i];
 			changed |= tape_slot_bit(i);
 		}
 	for (int part = 0; part < VALUES_PARTS; part++)
@@ -87,12 +83,12 @@ void plan_take_slots(const Plan *plan, const int64_t *slots)
 const int64_t *plan_values(const Plan *plan, PlanValues upto)
 {
 	PlanKnown *k = plan->known;
-	assert(k->evaluated && upto < VALUES_PARTS);
+	assert(k->values && upto < VALUES_PARTS);
 	for (int part = 0; part <= (int)upto; part++) {
 		uint64_t changed = k->stale[part];
 		if (!changed)
 			continue;
-		tape_eval_again(plan->tape, k->slots, changed,
+		tape_eval_again(plan->tape, changed,
 		    part ? plan->behind[part - 1] : 0, plan->behind[part],
 		    k->values);
 		if (part == VALUES_ALL)
@@ -106,7 +102,7 @@ const int64_t *plan_values(const Plan *plan, PlanValues upto)
 static uint64_t key_of(const Plan *plan, int stage)
 {
 	const PlanStage *s = &plan->stages[stage];
-	const int64_t *slots = plan->known->slots;
+	const int64_t *slots = plan->known->values;
 	int n = tape_nslots(plan->tape);
 	uint64_t key = s->key;
 	for (uint64_t left = s->slots; left; left &= left - 1) {

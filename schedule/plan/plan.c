@@ -23,7 +23,7 @@ typedef struct {
 	int *path, *owners; /* record_path's: as long */
 	int *latest;  /* the plan's last stage whose outermost loop is v; -1 */
 	int *earlier; /* by stage of the plan: the one before in that loop */
-	PlanAccess accesses[PLAN_ACCESSES]; /* of the stage so far */
+	PlanAccess *accesses; /* of the stage so far, up to PLAN_ACCESSES */
 	Expr *const *index[PLAN_ACCESSES]; /* theirs */
 	int64_t low[PLAN_ACCESSES][PLAN_DIMS]; /* of those like it, from it */
 	PlanAccess *access; /* that is recorded; NULL */
@@ -1113,7 +1113,9 @@ static Plan *record(Arena *arena, const Nest *nest, const Machine *machine)
 	    .program_flops = nest->program->flops,
 	    .program_bytes = nest->program->bytes};
 	plan->stages = NEW_N(arena, PlanStage, nest->order.n);
+	PlanAccess accesses[PLAN_ACCESSES];
 	Recorder r = {.arena = arena,
+	    .accesses = accesses,
 	    .nest = nest,
 	    .costs = machine_costs(machine),
 	    .tape = nest->tape};
@@ -1228,18 +1230,18 @@ static void add_places(Plan *plan, PlanValues part, Places *places)
 }
 
 /* Onto a tape of its own, on which values are in the order of their parts. */
-static void extract(Plan *plan)
+static void extract(Plan *plan, int nslots)
 {
 	Places places = {.arena = arena_new()};
 	int n[VALUES_PARTS];
-	Handle end = 0;
+	Handle end = nslots;
 	plan_settle_rooms(plan);
 	for (int part = 0; part < VALUES_PARTS; part++) {
 		add_places(plan, part, &places);
 		n[part] = places.at.n;
 	}
-	plan->tape =
-	    tape_extract(plan->arena, plan->tape, places.at.at, places.at.n);
+	plan->tape = tape_extract(
+	    plan->arena, plan->tape, nslots, places.at.at, places.at.n);
 	for (int part = 0, i = 0; part < VALUES_PARTS; part++) {
 		for (; i < n[part]; i++)
 			if (*places.at.at[i] >= end)
@@ -1279,15 +1281,19 @@ static uint64_t stage_key(const PlanStage *s)
 	PlanStage all = *s;
 	all.accesses = NULL;
 	all.conditions = NULL;
-	uint64_t key = hash_long(&all, sizeof all, 0);
-	key = hash_long(
-	    s->accesses, sizeof *s->accesses * (size_t)s->naccesses, key);
+	uint64_t key = hash_long(&all,
+	    offsetof(PlanStage, axes) + sizeof *s->axes * (size_t)s->naxes, 0);
+	for (int i = 0; i < s->naccesses; i++)
+		key = hash_long(&s->accesses[i],
+		    offsetof(PlanAccess, coef) +
+			sizeof *s->accesses->coef * (size_t)s->nloops,
+		    key);
 	return hash_long(
 	    s->conditions, sizeof *s->conditions * (size_t)s->nconditions, key);
 }
 
 Plan *plan_kept(Arena *arena, Arena *scratch, const Nest *nest,
-    const Machine *machine, StagesKnown *known)
+    const Machine *machine, int nslots, StagesKnown *known)
 {
 	const Plan *plan = record(scratch, nest, machine);
 	Plan *copy = arena_memdup(arena, plan, sizeof *plan);
@@ -1305,7 +1311,7 @@ Plan *plan_kept(Arena *arena, Arena *scratch, const Nest *nest,
 		s->conditions = arena_memdup(arena, s->conditions,
 		    sizeof *s->conditions * (size_t)s->nconditions);
 	}
-	extract(copy);
+	extract(copy, nslots);
 	record_slots(copy);
 	plan_settle(copy);
 	plan_assert_invariants(copy);

@@ -73,8 +73,7 @@ typedef struct {
 	Scope scope;
 	int bytes;                 /* of an element */
 	int ndim;
-	Handle held[PLAN_DIMS];    /* elements the buffer has in each dimension */
-	Handle coef[PLAN_DEPTH][PLAN_DIMS]; /* |d index / d loop| */
+	Handle held[PLAN_DIMS]; /* elements the buffer has in each dimension */
 	uint8_t dims[PLAN_DEPTH];  /* bit k: coef[d][k] is one */
 	uint32_t movers;	   /* bit d: some dimension moves with loop d */
 	uint32_t by_data;          /* bit d: loop d moves it where data says */
@@ -106,6 +105,8 @@ typedef struct {
 	bool plain;        /* no part is of a quotient or a rest: */
 	int nterms;        /* then a step of each loop moves it by the sum of */
 	PlanTerm *terms;   /* the loop's terms */
+	/* the last: it is long, and of few loops */
+	Handle coef[PLAN_DEPTH][PLAN_DIMS]; /* |d index / d loop| */
 } PlanAccess;
 
 /* A condition without which a step of the reduction changes nothing, or an
@@ -155,8 +156,7 @@ typedef struct {
 	const Intrinsic *fragment;
 	int fragment_loop;
 	TailStyle tail;
-	int naxes;        /* of the stages on the path */
-	PlanAxis axes[PLAN_DEPTH];
+	int naxes;		/* of the stages on the path */
 	int64_t points;         /* of the block: product of its extents */
 	int64_t program_bytes;  /* of all that the program reads and writes */
 	/* settled; bit d is of loop d: */
@@ -174,6 +174,7 @@ typedef struct {
 	/* of a copy: */
 	uint64_t slots; /* tape_slots of all that it holds */
 	uint64_t key;	/* of all that it holds, in all plans of one tape */
+	PlanAxis axes[PLAN_DEPTH]; /* the last: it is long, and there are few */
 } PlanStage;
 
 /* A loop of so many iterations as a slot says, not all of which need be needed:
@@ -235,7 +236,7 @@ void plan_assert_invariants(const Plan *plan);
 /* plan.c: one that keeps nothing of the nest; on the way it needs `scratch`.  All of
  * one tape share what is known of stages, which is as old as that. */
 Plan *plan_kept(Arena *arena, Arena *scratch, const Nest *nest,
-    const Machine *machine, struct StagesKnown *known);
+    const Machine *machine, int nslots, struct StagesKnown *known);
 
 /* features.c: one row; values[] is the tape evaluated for a candidate. */
 void plan_features(
