@@ -26,7 +26,7 @@ typedef struct {
 	uint64_t key;
 	int16_t *positions; /* of the structural parts, others 0 */
 	Plan *plan;         /* NULL: refused */
-	bool *used;         /* parts that have an effect */
+	bool *used;	    /* parts that have an effect; NULL: all */
 	bool alike;	    /* the others' positions change nothing */
 	int64_t again;	    /* the work of recording the plan once more */
 	Refusal why;

@@ -9,12 +9,15 @@
 
 enum { STRUCTURE_TRIES = 64, SLOT_TRIES = 64, MUTATE_TRIES = 64 };
 
-static void draw(const Sketch *s, Rng *rng, bool structural, Candidate *c)
+static void draw(const Sketch *s, Rng *rng, int p, Candidate *c)
 {
-	for (int p = 0; p < s->nparts; p++)
-		if ((s->parts[p].slot < 0) == structural)
-			c->at[p] = (int16_t)rng_below(
-			    rng, (uint64_t)s->parts[p].size);
+	c->at[p] = (int16_t)rng_below(rng, (uint64_t)s->parts[p].size);
+}
+
+static void draw_slots(const Sketch *s, Rng *rng, Candidate *c)
+{
+	for (int i = 0; i < s->nslots; i++)
+		draw(s, rng, s->slot_parts[i], c);
 }
 
 static bool is_place(const Sketch *s, int p)
@@ -51,7 +54,9 @@ static const Sketch *draw_structure(
 	memset(out, 0, sizeof *out);
 	out->sketch = (uint16_t)rng_below(rng, (uint64_t)space->sketches.n);
 	const Sketch *s = &space->sketches.at[out->sketch];
-	draw(s, rng, true, out);
+	for (int p = 0; p < s->nparts; p++)
+		if (s->parts[p].slot < 0)
+			draw(s, rng, p, out);
 	if (together)
 		draw_places(s, rng, out);
 	return s;
@@ -67,7 +72,7 @@ static bool sample_one(Space *space, Rng *rng, bool together, Candidate *out)
 		return false;
 	}
 	for (int k = 0; k < SLOT_TRIES && may_work(space); k++) {
-		draw(s, rng, false, out);
+		draw_slots(s, rng, out);
 		if (space_legal(space, out, &why))
 			return true;
 		space_refuse(space, why);

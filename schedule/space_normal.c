@@ -62,8 +62,9 @@ static bool tiles_are_whole(const PlanStage *s, const int64_t *values)
 bool space_forget_tails(const Sketch *s, const Plan *plan, Candidate *c)
 {
 	bool told = false;
-	for (int p = 0; p < s->nparts; p++)
-		told |= s->parts[p].tail && c->at[p];
+	for (int i = 0; i < s->nwords; i++)
+		told |=
+		    s->parts[s->word_parts[i]].tail && c->at[s->word_parts[i]];
 	if (!told)
 		return false;
 	const int64_t *values = plan_values(plan, VALUES_ENDS);

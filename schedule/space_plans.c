@@ -11,7 +11,8 @@
 void space_refuse(Space *space, Refusal why)
 {
 	for (int i = 0; i < space->nrefusals; i++)
-		if (!strcmp(space->refusals[i].why, why)) {
+		if (space->refusals[i].why == why ||
+		    !strcmp(space->refusals[i].why, why)) {
 			space->refusals[i].count++;
 			return;
 		}
@@ -29,10 +30,12 @@ int space_refusals(const Space *space, RefusalCount *out, int max)
 /* Steps that a decision made void (of a block that is inlined) use nothing. */
 static bool *parts_used(Space *space, const Sketch *s, const ApplyContext *c)
 {
-	bool *used = NEW_N(space->plans, bool, s->nparts);
-	for (int p = 0; p < s->nparts; p++)
+	bool *used = NEW_N(space->plans, bool, s->nparts), all = true;
+	for (int p = 0; p < s->nparts; p++) {
 		used[p] = !c->void_steps || !c->void_steps[s->parts[p].step];
-	return used;
+		all &= used[p];
+	}
+	return all ? NULL : used;
 }
 
 static const char *keep_why(Space *space, const char *why)
@@ -243,7 +246,7 @@ static const Plan *without_void(Space *space, Candidate *c, Refusal *why)
 	const Sketch *s = &space->sketches.at[c->sketch];
 	const PlanEntry *e = space_entry(space, c);
 	bool moved = false;
-	for (int p = 0; e->plan && p < s->nparts; p++)
+	for (int p = 0; e->plan && e->used && p < s->nparts; p++)
 		if (!e->used[p] && c->at[p]) {
 			c->at[p] = 0;
 			moved |= s->parts[p].slot < 0;

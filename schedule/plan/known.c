@@ -80,20 +80,23 @@ void plan_take_slots(const Plan *plan, const int64_t *slots)
 		k->stale[part] |= changed;
 }
 
+/* Parts for which the same slots have changed are one. */
 const int64_t *plan_values(const Plan *plan, PlanValues upto)
 {
 	PlanKnown *k = plan->known;
+	Handle first = 0, end;
 	assert(k->values && upto < VALUES_PARTS);
-	for (int part = 0; part <= (int)upto; part++) {
+	for (int part = 0; part <= (int)upto; part++, first = end) {
 		uint64_t changed = k->stale[part];
-		if (!changed)
-			continue;
-		tape_eval_again(plan->tape, changed,
-		    part ? plan->behind[part - 1] : 0, plan->behind[part],
-		    k->values);
-		if (part == VALUES_ALL)
-			forget_keys(plan, changed);
+		end = plan->behind[part];
 		k->stale[part] = 0;
+		if (part < (int)upto && changed == k->stale[part + 1])
+			end = first;
+		else if (changed && first < end)
+			tape_eval_again(
+			    plan->tape, changed, first, end, k->values);
+		if (changed && part == VALUES_ALL)
+			forget_keys(plan, changed);
 	}
 	return k->values;
 }
