@@ -72,6 +72,24 @@ static int lane_bytes(DType type)
 	return type == DT_INDEX ? 8 : dtype_bytes(type);
 }
 
+typedef enum { PREFIX, INTEGERS, FLOATS, DOUBLES, WORDS } Word;
+
+/* What instructions and types of registers of so many bits are called; of others, of
+ * which there are few, it is printed. */
+static const char *word_of(EmitC *e, int bits, Word word)
+{
+	static const char *const known[][WORDS] = {
+	    {"_mm", "__m128i", "__m128", "__m128d"},
+	    {"_mm256", "__m256i", "__m256", "__m256d"},
+	    {"_mm512", "__m512i", "__m512", "__m512d"}};
+	static const char *const form[WORDS] = {
+	    "_mm%d", "__m%di", "__m%d", "__m%dd"};
+	for (int i = 0; i < 3; i++)
+		if (bits == 128 << i)
+			return known[i][word];
+	return arena_printf(e->arena, form[word], bits);
+}
+
 static bool shape_of(EmitC *e, DType type, int lanes, Shape *s)
 {
 	static const char *const suffix[] = {
@@ -82,11 +100,12 @@ static bool shape_of(EmitC *e, DType type, int lanes, Shape *s)
 	s->suffix = type == DT_F32 ? "ps" : type == DT_F64 ? "pd"
 							   : suffix[s->lane];
 	int bits = 8 * s->bytes;
-	s->prefix = bits == 128 ? "_mm"
-				: arena_printf(e->arena, "_mm%d", bits);
-	s->mi = arena_printf(e->arena, "__m%di", bits);
-	s->m = !s->is_float ? s->mi
-	    : arena_printf(e->arena, "__m%d%s", bits, type == DT_F64 ? "d" : "");
+	s->prefix = word_of(e, bits, PREFIX);
+	s->mi = word_of(e, bits, INTEGERS);
+	s->m = word_of(e, bits,
+	    !s->is_float	 ? INTEGERS
+		: type == DT_F64 ? DOUBLES
+				 : FLOATS);
 	return e->isa.x86 &&
 	    (s->bytes == 16 || (s->bytes == 32 && e->isa.avx) ||
 		(s->bytes == 64 && e->isa.avx512));
