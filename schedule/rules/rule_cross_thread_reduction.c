@@ -21,21 +21,20 @@
 #include <string.h>
 
 enum {
-	MOST_ROWS = 16,       /* axes */
+	MOST_ROWS = 16,	      /* axes */
 	LEAST_INSIDE = 32,    /* steps that are worth a warp by themselves */
-	REGISTERS = 32,       /* elements of a row that a thread keeps */
+	REGISTERS = 32,	      /* elements of a row that a thread keeps */
 	REGISTERS_MOST = 160, /* of a thread, if there are as many for each */
 	OTHER_REGISTERS = 40, /* for all else */
 	LONG_ROW = 65536,     /* worth blocks of its own for parts of it */
 	PART_LEAST = 2048,
-	LONG_COLUMN = 1024,   /* likewise, where rows are neighbours */
+	LONG_COLUMN = 1024, /* likewise, where rows are neighbours */
 	COLUMN_PART_LEAST = 64,
-	COLUMNS = 32,         /* of a block */
-	SHARED_MOST = 32 * 1024, /* bytes of a row that a block keeps */
+	COLUMNS = 32, /* of a block */
 	MOST_THREADS = 1024,
-	THREADS_WORK = 8,     /* elements for each thread at first */
+	THREADS_WORK = 8, /* elements for each thread at first */
 	USUAL_BLOCK = 128,
-	FEW_RESULTS = 2       /* waves of threads: more need none to share */
+	FEW_RESULTS = 2 /* waves of threads: more need none to share */
 };
 
 typedef struct {
@@ -45,7 +44,7 @@ typedef struct {
 	int row; /* which row axis of the anchor's; -1: inside */
 } PartAxis;
 
-/* A block of the kernel, or what a step made of one. */
+/* A block of the kernel, a copy of what it reads, or what a step made of one. */
 typedef struct {
 	const char *name;
 	int naxes;
@@ -60,9 +59,8 @@ typedef struct {
 			   `group` is a row, the rest inside; -1: none */
 	int64_t group;
 	int divided;    /* the row axis of which a block has several; -1 */
-	int **row_of;   /* by block and axis: the anchor's axis that moves it; -1;
-			   NULL: not of the kernel */
-	bool *banned;   /* by block: there is no place for it on the chip */
+	KernelPart *parts; /* by block; no axes: not of the kernel */
+	bool *banned;	/* by block: not each thread has its own part of it */
 	bool *inlined;  /* computed again by all that read it */
 	int *cached;    /* inputs that are read twice; ncached */
 	int ncached;
@@ -84,6 +82,34 @@ static const Block *block_at(const Kernel *k, int i)
 	return &k->r->program->blocks[i];
 }
 
+static const char *named(const Kernel *k, const char *part, const char *suffix)
+{
+	return rule_plain_name(
+	    arena_printf(k->r->arena, "%s_%s", part, suffix));
+}
+
+static KernelPart part_new(const Kernel *k, const char *name, int naxes)
+{
+	return (KernelPart){
+	    name, naxes, NEW_N(k->r->arena, PartAxis, naxes + 1)};
+}
+
+/* Of a block, all axes inside. */
+static KernelPart part_of(const Kernel *k, int i)
+{
+	const Block *b = block_at(k, i);
+	KernelPart p = part_new(k, b->name, b->naxes);
+	for (int a = 0; a < b->naxes; a++)
+		p.axes[a] =
+		    (PartAxis){b->axes[a].name, false, b->axes[a].extent, -1};
+	return p;
+}
+
+static bool is_within(const PartAxis *x)
+{
+	return x->row < 0 && x->extent > 1;
+}
+
 /* The row that is the quotient of the divided axis; one that rfactor makes. */
 enum { QUOTIENT = 1000, PARTS };
 
@@ -96,10 +122,9 @@ static int64_t row_extent(const Kernel *k, int row)
 			       : anchor->axes[row].extent;
 }
 
-static int64_t axis_extent(const Kernel *k, int i, int axis)
+static bool is_member(const Kernel *k, int i)
 {
-	return i == k->anchor && axis == k->grouped
-	    ? k->group : block_at(k, i)->axes[axis].extent;
+	return k->parts[i].axes;
 }
 
 static bool reduces(const Kernel *k, int i)
@@ -110,8 +135,7 @@ static bool reduces(const Kernel *k, int i)
 static bool exact(const Rules *r, int i)
 {
 	const Block *b = &r->program->blocks[i];
-	return r->program->numerics == NUMERICS_EXACT &&
-	    dtype_is_float(b->body->type) &&
+	return rule_keeps_order(r->program, b) &&
 	    (b->reduce == REDUCE_SUM || b->reduce == REDUCE_PROD);
 }
 
@@ -135,7 +159,7 @@ static int mover_of(const Kernel *k, int reader, const Expr *index)
 	    index->arg[0]->id == k->grouped && by == k->group)
 		return QUOTIENT;
 	int axis = rule_axis_of(index);
-	return axis < 0 ? -1 : k->row_of[reader][axis];
+	return axis < 0 ? -1 : k->parts[reader].axes[axis].row;
 }
 
 /* The first axis of the anchor that an index divides, in whole groups. */
@@ -158,7 +182,7 @@ static void find_group(Kernel *k)
 
 /* The anchor's axes that move those of a block, as all that read it say; false:
  * they are not of the kernel. */
-static bool map_axes(const Kernel *k, int i, int *map)
+static bool find_movers(const Kernel *k, int i, PartAxis *axes)
 {
 	const RuleBlock *b = &k->r->blocks[i];
 	const Block *block = block_at(k, i);
@@ -166,14 +190,16 @@ static bool map_axes(const Kernel *k, int i, int *map)
 	for (int c = 0; c < b->consumers.n; c++) {
 		int reader = b->consumers.at[c];
 		const RuleBlock *by = &k->r->blocks[reader];
-		if (!k->row_of[reader])
+		if (!is_member(k, reader))
 			return false;
 		vec_each (read, &by->reads) {
 			if (read->buffer != block->buffer)
 				continue;
 			for (int a = 0; a < block->nspatial; a++) {
 				int to = mover_of(k, reader, read->index[a]);
-				map[a] = first || map[a] == to ? to : -1;
+				if (!first && axes[a].row != to)
+					to = -1;
+				axes[a].row = to;
 			}
 			first = false;
 		}
@@ -190,18 +216,18 @@ static bool is_row(const Kernel *k, int axis)
 }
 
 /* Has each row a part of the block, and a reduction no more than a result? */
-static bool has_rows(const Kernel *k, int i, const int *map)
+static bool has_rows(const Kernel *k, int i, const PartAxis *axes)
 {
-	const Block *block = block_at(k, i);
+	int nspatial = block_at(k, i)->nspatial;
 	for (int n = 0; n < k->nrows; n++) {
 		int times = 0;
-		for (int a = 0; a < block->nspatial; a++)
-			times += map[a] == k->rows[n];
+		for (int a = 0; a < nspatial; a++)
+			times += axes[a].row == k->rows[n];
 		if (times != 1 && row_extent(k, k->rows[n]) > 1)
 			return false;
 	}
-	for (int a = 0; a < block->nspatial && reduces(k, i); a++)
-		if (map[a] < 0 && block->axes[a].extent > 1)
+	for (int a = 0; a < nspatial && reduces(k, i); a++)
+		if (is_within(&axes[a]))
 			return false;
 	return true;
 }
@@ -218,20 +244,19 @@ static bool may_join(const Kernel *k, int i)
 static void find_members(Kernel *k, bool known)
 {
 	const Block *anchor = block_at(k, k->anchor);
-	for (int i = 0; i < k->r->program->nblocks; i++)
-		k->row_of[i] = NULL;
-	k->row_of[k->anchor] = NEW_N(k->r->arena, int, anchor->naxes);
+	KernelPart *to = &k->parts[k->anchor];
+	memset(k->parts, 0, sizeof *k->parts * (size_t)k->r->program->nblocks);
+	*to = part_of(k, k->anchor);
 	for (int a = 0; a < anchor->naxes; a++)
-		k->row_of[k->anchor][a] =
-		    known ? is_row(k, a) ? a : -1 : a < anchor->nspatial ? a : -1;
+		if (known ? is_row(k, a) : a < anchor->nspatial)
+			to->axes[a].row = a;
+	if (k->grouped >= 0)
+		to->axes[k->grouped].extent = k->group;
 	for (int i = k->anchor - 1; i >= 0; i--) {
-		const Block *block = block_at(k, i);
-		int *map = NEW_N(k->r->arena, int, block->naxes + 1);
-		for (int a = 0; a < block->naxes; a++)
-			map[a] = -1;
-		if (may_join(k, i) && map_axes(k, i, map) &&
-		    (!known || has_rows(k, i, map)))
-			k->row_of[i] = map;
+		KernelPart p = part_of(k, i);
+		if (may_join(k, i) && find_movers(k, i, p.axes) &&
+		    (!known || has_rows(k, i, p.axes)))
+			k->parts[i] = p;
 	}
 }
 
@@ -249,15 +274,16 @@ static bool find_rows(Kernel *k)
 	find_members(k, false);
 	for (int i = 0; i < k->anchor; i++) {
 		const Block *block = block_at(k, i);
-		bool all = k->row_of[i] && reduces(k, i);
+		const KernelPart *p = &k->parts[i];
+		bool all = is_member(k, i) && reduces(k, i);
 		for (int a = 0; a < block->nspatial && all; a++)
-			all = k->row_of[i][a] >= 0 || block->axes[a].extent == 1;
+			all = !is_within(&p->axes[a]);
 		if (all && (best < 0 ||
 			block_work(block) > block_work(block_at(k, best))))
 			best = i;
 	}
 	for (int a = 0; best >= 0 && a < block_at(k, best)->nspatial; a++) {
-		int axis = k->row_of[best][a];
+		int axis = k->parts[best].axes[a].row;
 		if (axis >= 0 && !is_row(k, axis) && k->nrows < MOST_ROWS)
 			k->rows[k->nrows++] = axis;
 	}
@@ -266,30 +292,36 @@ static bool find_rows(Kernel *k)
 
 /* --- how long a row is ------------------------------------------------------------ */
 
-static bool is_inside(const Kernel *k, int i, int axis)
-{
-	return k->row_of[i][axis] < 0 && axis_extent(k, i, axis) > 1;
-}
-
-static int64_t inside_of(const Kernel *k, int i)
+static int64_t inside_of(const KernelPart *p)
 {
 	int64_t n = 1;
-	for (int a = 0; a < block_at(k, i)->naxes; a++)
-		n *= is_inside(k, i, a) ? axis_extent(k, i, a) : 1;
+	for (int a = 0; a < p->naxes; a++)
+		n *= is_within(&p->axes[a]) ? p->axes[a].extent : 1;
 	return n;
 }
 
-/* The inside axis that the threads share out; -1: there is none. */
-static int line_of(const Kernel *k, int i)
+/* The inside axis that the threads share out, the last or the first of the longest;
+ * -1: there is none. */
+static int find_line(const KernelPart *p, bool longest)
 {
-	const Block *block = block_at(k, i);
 	int line = -1;
-	for (int a = 0; a < block->naxes; a++)
-		if (is_inside(k, i, a) &&
-		    (line < 0 || !k->longest ||
-			axis_extent(k, i, a) > axis_extent(k, i, line)))
+	for (int a = 0; a < p->naxes; a++)
+		if (is_within(&p->axes[a]) &&
+		    (line < 0 || !longest ||
+			p->axes[a].extent > p->axes[line].extent))
 			line = a;
 	return line;
+}
+
+static int line_of(const Kernel *k, const KernelPart *p)
+{
+	return find_line(p, k->longest);
+}
+
+static int64_t line_extent(const Kernel *k, const KernelPart *p)
+{
+	int line = line_of(k, p);
+	return line < 0 ? 1 : p->axes[line].extent;
 }
 
 /* Where neighbours in memory lie, of the largest that a reduction reads. */
@@ -299,19 +331,16 @@ static void find_direction(Kernel *k, int i, int64_t *most)
 	vec_each (read, &b->reads) {
 		int64_t bytes =
 		    buffer_bytes(&k->r->program->buffers[read->buffer]);
-		int last = read->last;
-		while (last > 0 && rule_axis_of(read->index[last]) >= 0 &&
-		    block_at(k, i)->axes[rule_axis_of(read->index[last])]
-			    .extent == 1)
-			last--;
-		int axis = last < 0 ? -1 : rule_axis_of(read->index[last]);
+		int axis =
+		    read->last < 0 ? -1 : rule_axis_of(read->index[read->last]);
 		if (bytes <= *most)
 			continue;
+		int row = axis < 0 ? -1 : k->parts[i].axes[axis].row;
 		*most = bytes;
-		k->down = axis >= 0 && k->row_of[i][axis] >= 0;
+		k->down = row >= 0;
 		k->along = axis >= 0 && !k->down;
 		if (k->down)
-			k->divided = k->row_of[i][axis];
+			k->divided = row;
 	}
 }
 
@@ -327,9 +356,9 @@ static void measure(Kernel *k)
 	}
 	k->inside = 0;
 	for (int i = 0; i <= k->anchor; i++) {
-		if (!k->row_of[i] || !reduces(k, i))
+		if (!is_member(k, i) || !reduces(k, i))
 			continue;
-		int64_t n = inside_of(k, i);
+		int64_t n = inside_of(&k->parts[i]);
 		k->inside = n > k->inside ? n : k->inside;
 		find_direction(k, i, &most);
 	}
@@ -339,18 +368,16 @@ static void measure(Kernel *k)
 
 static bool is_kept(const Kernel *k, int i)
 {
-	return k->row_of[i] && i != k->anchor && !reduces(k, i) &&
+	return is_member(k, i) && i != k->anchor && !reduces(k, i) &&
 	    !k->inlined[i];
 }
 
 /* Elements of the inside that a thread has, if there are so many threads. */
-static int64_t share_of(const Kernel *k, int i, int64_t threads)
+static int64_t share_of(const Kernel *k, const KernelPart *p, int64_t threads)
 {
-	int line = line_of(k, i);
-	int64_t n = inside_of(k, i);
+	int64_t extent = line_extent(k, p);
 	assert(threads > 0);
-	int64_t extent = line < 0 ? 1 : axis_extent(k, i, line);
-	return n / extent * ((extent + threads - 1) / threads);
+	return inside_of(p) / extent * ((extent + threads - 1) / threads);
 }
 
 static int64_t power_at_least(int64_t n)
@@ -366,7 +393,7 @@ static const RuleRead *next_read(const Kernel *k, int buffer, int *i, int *n)
 {
 	for (; *i <= k->anchor; ++*i, *n = 0) {
 		const RuleBlock *b = &k->r->blocks[*i];
-		while (k->row_of[*i] && *n < b->reads.n)
+		while (is_member(k, *i) && *n < b->reads.n)
 			if (b->reads.at[(*n)++].buffer == buffer)
 				return &b->reads.at[*n - 1];
 	}
@@ -375,14 +402,16 @@ static const RuleRead *next_read(const Kernel *k, int buffer, int *i, int *n)
 
 /* Do all members read it at rows where it has rows, and at their line where it
  * has its own?  Then the same thread has what it reads. */
-static bool same_lines(const Kernel *k, int buffer, const int *rows, int line)
+static bool same_lines(const Kernel *k, int buffer, const KernelPart *p)
 {
 	const RuleRead *read;
+	int line = line_of(k, p);
 	for (int i = 0, n = 0; (read = next_read(k, buffer, &i, &n));)
 		for (int d = 0; d < read->nindex; d++) {
+			const KernelPart *by = &k->parts[i];
 			int axis = rule_axis_of(read->index[d]);
-			if (axis < 0 || k->row_of[i][axis] != rows[d] ||
-			    (d == line) != (axis == line_of(k, i)))
+			if (axis < 0 || by->axes[axis].row != p->axes[d].row ||
+			    (d == line) != (axis == line_of(k, by)))
 				return false;
 		}
 	return true;
@@ -395,42 +424,43 @@ static bool readers_of(const Kernel *k, int buffer, int *readers)
 	*readers = 0;
 	for (int i = 0; i < k->r->program->nblocks; i++) {
 		int n = rule_reads_of(&k->r->blocks[i], buffer);
-		if (n > 1 || (n && (!k->row_of[i] || k->inlined[i])))
+		if (n > 1 || (n && (!is_member(k, i) || k->inlined[i])))
 			return false;
 		*readers += n;
 	}
 	return true;
 }
 
-/* As its first reader has it: the row axis that moves each dimension; its line.  The
- * reader; -1: the threads have no parts of it. */
-static int place_of(const Kernel *k, int buffer, int *rows, int *line)
+/* A copy of a buffer, for its first reader, which is told; no axes: that reads it at
+ * other places than its own. */
+static KernelPart copy_of(const Kernel *k, int buffer, int *reader)
 {
-	int i = 0, n = 0;
-	const RuleRead *read = next_read(k, buffer, &i, &n);
-	*line = -1;
-	for (int d = 0; read && d < read->nindex; d++) {
-		int axis = rule_axis_of(read->index[d]);
-		rows[d] = axis < 0 ? -1 : k->row_of[i][axis];
-		if (axis >= 0 && axis == line_of(k, i))
-			*line = d;
-	}
-	return read && read->plain && *line >= 0 ? i : -1;
+	const Buffer *b = &k->r->program->buffers[buffer];
+	int n = 0;
+	*reader = 0;
+	const RuleRead *read = next_read(k, buffer, reader, &n);
+	if (!read || !read->plain)
+		return (KernelPart){0};
+	KernelPart p = part_new(k, named(k, b->name, "row"), b->ndim);
+	for (int d = 0; d < b->ndim; d++)
+		p.axes[d] = (PartAxis){arena_printf(k->r->arena, "x%d", d),
+		    false, b->shape[d],
+		    k->parts[*reader].axes[rule_axis_of(read->index[d])].row};
+	return p;
 }
 
 /* Do several read the input by rows, every row a part of its own? */
 static bool is_cached(const Kernel *k, int b)
 {
-	const Buffer *buffer = &k->r->program->buffers[b];
-	int rows[MOST_ROWS], line, readers, found = 0;
-	if (buffer->ndim > MOST_ROWS || buffer->ndim == 0 ||
-	    (buffer->block >= 0 && k->row_of[buffer->block]) ||
-	    !readers_of(k, b, &readers) || readers < 2 ||
-	    place_of(k, b, rows, &line) < 0 || !same_lines(k, b, rows, line))
+	int made = k->r->program->buffers[b].block, readers, reader, found = 0;
+	if ((made >= 0 && is_member(k, made)) || !readers_of(k, b, &readers) ||
+	    readers < 2)
 		return false;
-	for (int d = 0; d < buffer->ndim; d++)
-		found += rows[d] >= 0;
-	return found == k->nrows;
+	KernelPart p = copy_of(k, b, &reader);
+	for (int d = 0; d < p.naxes; d++)
+		found += p.axes[d].row >= 0;
+	return p.axes && found == k->nrows && line_of(k, &p) >= 0 &&
+	    same_lines(k, b, &p);
 }
 
 /* In the order of their numbers. */
@@ -452,46 +482,30 @@ static void find_cached(Kernel *k)
 	k->ncached = 0;
 	for (int i = 0; i <= k->anchor && k->registers; i++) {
 		const RuleBlock *b = &k->r->blocks[i];
-		for (int n = 0; k->row_of[i] && n < b->reads.n; n++)
+		for (int n = 0; is_member(k, i) && n < b->reads.n; n++)
 			if (is_cached(k, b->reads.at[n].buffer))
 				add_cached(k, b->reads.at[n].buffer);
 	}
 }
 
-/* May what a block makes of a row lie in registers? */
-static bool fits_registers(const Kernel *k, int i)
+/* Has each thread what it reads of it, in its registers? */
+static bool is_private(const Kernel *k, int i)
 {
-	const Block *block = block_at(k, i);
-	int line = line_of(k, i);
-	return line < block->nspatial &&
-	    same_lines(k, block->buffer, k->row_of[i], line);
+	const KernelPart *p = &k->parts[i];
+	return reduces(k, i) || line_of(k, p) < 0 ||
+	    (k->registers && same_lines(k, block_at(k, i)->buffer, p));
 }
 
-/* Where it has several elements for a row, of which not each thread has its own. */
-static bool is_shared(const Kernel *k, int i)
-{
-	return !reduces(k, i) && line_of(k, i) >= 0 &&
-	    !(k->registers && fits_registers(k, i));
-}
-
-static int64_t row_bytes(const Kernel *k, int i)
-{
-	int64_t n = inside_of(k, i);
-	return n * dtype_bytes(k->r->program->buffers[block_at(k, i)->buffer].type);
-}
-
-/* Computed again where that may be, else in shared memory; else it is for itself
- * (true: it was banned). */
+/* Else it is computed again where that may be; else it is for itself (true: it was
+ * banned). */
 static bool settle(Kernel *k)
 {
-	int64_t shared = 0;
 	for (int i = 0; i < k->anchor; i++) {
-		if (!is_kept(k, i) || !is_shared(k, i))
+		if (!is_kept(k, i) || is_private(k, i))
 			continue;
-		k->inlined[i] = k->r->inlinable[i];
-		shared += k->inlined[i] ? 0 : row_bytes(k, i);
-		if (shared > SHARED_MOST || (!k->inlined[i] && k->down))
+		if (!k->r->inlinable[i])
 			return k->banned[i] = true;
+		k->inlined[i] = true;
 	}
 	return false;
 }
@@ -501,13 +515,13 @@ static bool worth_fusing(const Kernel *k)
 {
 	bool several = false;
 	for (int i = 0; i <= k->anchor; i++) {
+		const KernelPart *p = &k->parts[i];
 		int axes = 0;
-		if (!k->row_of[i])
-			continue;
-		if (reduces(k, i) && inside_of(k, i) % LEAST_INSIDE)
+		if (is_member(k, i) && reduces(k, i) &&
+		    inside_of(p) % LEAST_INSIDE)
 			return false;
-		for (int a = 0; a < block_at(k, i)->naxes; a++)
-			axes += is_inside(k, i, a);
+		for (int a = 0; a < p->naxes; a++)
+			axes += is_within(&p->axes[a]);
 		several |= axes > 1;
 	}
 	return several;
@@ -517,10 +531,8 @@ static void choose_line(Kernel *k)
 {
 	k->line = 1;
 	for (int i = 0; i <= k->anchor; i++) {
-		int line = k->row_of[i] ? line_of(k, i) : -1;
-		int64_t n = line < 0 ? 1 : axis_extent(k, i, line);
-		if (line >= 0 && k->fused)
-			n = inside_of(k, i);
+		const KernelPart *p = &k->parts[i];
+		int64_t n = k->fused ? inside_of(p) : line_extent(k, p);
 		k->line = n > k->line ? n : k->line;
 	}
 }
@@ -543,9 +555,9 @@ static bool fits_threads(const Kernel *k, int64_t threads)
 	const Program *p = k->r->program;
 	int64_t most = 0, kept = 0;
 	for (int i = 0; i <= k->anchor; i++) {
-		int64_t share = k->row_of[i] ? share_of(k, i, threads) : 0;
+		int64_t share = share_of(k, &k->parts[i], threads);
 		most = share > most ? share : most;
-		if (is_kept(k, i) && i < k->anchor && !is_shared(k, i))
+		if (is_kept(k, i) && is_private(k, i))
 			kept += share *
 			    words(&p->buffers[block_at(k, i)->buffer]);
 	}
@@ -554,18 +566,18 @@ static bool fits_threads(const Kernel *k, int64_t threads)
 	return most <= REGISTERS && kept <= registers_for(k, threads);
 }
 
-/* The number of threads nearest to that one for which a row fits registers; 0:
- * there is none. */
-static int64_t fitting_threads(const Kernel *k, int64_t threads)
+/* Of a block. */
+static int64_t most_threads(const Kernel *k)
 {
-	int64_t most = power_at_least(k->line), all = k->r->machine->block_threads;
-	all = all && all < MOST_THREADS ? all : MOST_THREADS;
-	most = most < all ? most : all;
-	threads = threads < most ? threads : most;
-	for (int64_t n = threads; n <= most; n *= 2)
-		if (fits_threads(k, n))
-			return n;
-	for (int64_t n = threads; n; n /= 2)
+	int64_t n = k->r->machine->block_threads;
+	return n && n < MOST_THREADS ? n : MOST_THREADS;
+}
+
+/* The fewest for which a row fits registers; 0: there are none. */
+static int64_t least_threads(const Kernel *k)
+{
+	int64_t all = most_threads(k);
+	for (int64_t n = 1; n <= all && n <= power_at_least(k->line); n *= 2)
 		if (fits_threads(k, n))
 			return n;
 	return 0;
@@ -583,7 +595,7 @@ static void choose_form(Kernel *k)
 	}
 	k->registers = !k->fused;
 	find_cached(k);
-	k->registers = k->registers && fitting_threads(k, 1) > 0;
+	k->registers = k->registers && least_threads(k) > 0;
 }
 
 static bool closes(Kernel *k)
@@ -627,7 +639,7 @@ static bool find_kernel(Rules *r, int i, Kernel *k)
 	int n = r->program->nblocks;
 	*k = (Kernel){.r = r,
 	    .anchor = i,
-	    .row_of = NEW_N(r->arena, int *, n),
+	    .parts = NEW_N(r->arena, KernelPart, n),
 	    .banned = NEW_N(r->arena, bool, n),
 	    .inlined = NEW_N(r->arena, bool, n),
 	    .cached = NEW_N(r->arena, int, r->program->nbuffers)};
@@ -642,9 +654,7 @@ static bool find_kernel(Rules *r, int i, Kernel *k)
 	}
 	if (!found || !closes(k))
 		return false;
-	if (is_long(k)) /* by itself, in two launches */
-		return reduces(k, i);
-	if (!k->nrows)
+	if (is_long(k) || !k->nrows) /* by itself, if long in two launches */
 		return reduces(k, i);
 	return k->along || !has_enough(k) || (k->down && !reduces(k, i));
 }
@@ -665,31 +675,19 @@ static int64_t clamped(int64_t n, int64_t least, int64_t most)
 /* Do so many threads divide what they sum, as a fused loop asks? */
 static bool divides(const Kernel *k, int64_t threads)
 {
-	for (int i = 0; i <= k->anchor; i++) {
-		if (k->row_of[i] && reduces(k, i) && inside_of(k, i) % threads)
+	for (int i = 0; i <= k->anchor; i++)
+		if (is_member(k, i) && reduces(k, i) &&
+		    inside_of(&k->parts[i]) % threads)
 			return false;
-	}
 	return true;
-}
-
-/* Of a row in shared memory. */
-static int64_t shared_bytes(const Kernel *k)
-{
-	int64_t bytes = 0;
-	for (int i = 0; i < k->anchor; i++)
-		if (is_kept(k, i) && is_shared(k, i))
-			bytes += row_bytes(k, i);
-	return bytes;
 }
 
 /* `extent`: rows that a block may have several of. */
 static RowShape shape_of(const Kernel *k, int64_t extent)
 {
-	int64_t all = k->r->machine->block_threads, least = 1;
+	int64_t all = most_threads(k);
+	int64_t least = k->registers ? least_threads(k) : 1;
 	RowShape s = {.most = power_at_least(k->line)};
-	all = all && all < MOST_THREADS ? all : MOST_THREADS;
-	while (k->registers && least < all && !fits_threads(k, least))
-		least *= 2;
 	s.most = clamped(s.most, 1, k->down ? LEAST_INSIDE : all);
 	least = clamped(least, 1, s.most);
 	s.threads = clamped(
@@ -698,8 +696,6 @@ static RowShape shape_of(const Kernel *k, int64_t extent)
 		s.threads = k->results * 8 < threads_at_once(k->r->machine)
 		    ? 8 : 1;
 	s.threads = clamped(s.threads, least, s.most);
-	if (k->registers)
-		s.threads = fitting_threads(k, s.threads);
 	s.least = clamped(s.threads / 4, least, s.threads);
 	s.most = clamped(s.threads * 4, s.threads, s.most);
 	while (k->fused && s.most > 1 && !divides(k, s.most))
@@ -707,8 +703,6 @@ static RowShape shape_of(const Kernel *k, int64_t extent)
 	s.threads = clamped(s.threads, 1, s.most);
 	s.least = clamped(s.least, 1, s.threads);
 	s.most_rows = clamped(power_at_least(extent), 1, all / s.most);
-	while (s.most_rows > 1 && shared_bytes(k) * s.most_rows > SHARED_MOST)
-		s.most_rows /= 2;
 	s.rows = clamped((k->down ? 2 : 1) * USUAL_BLOCK / s.threads, 1,
 	    s.most_rows);
 	assert(s.least <= s.threads && s.threads <= s.most);
@@ -723,32 +717,10 @@ static const char *along(const Kernel *k, bool row)
 	return row == k->down ? "threadIdx.x" : "threadIdx.y";
 }
 
-static const char *named(Kernel *k, const char *part, const char *suffix)
-{
-	return rule_plain_name(
-	    arena_printf(k->r->arena, "%s_%s", part, suffix));
-}
-
 /* The loops of a row's inside: threads, and what each has of it. */
 typedef struct {
 	const char *threads, *others, *steps, *unrolled;
 } Inside;
-
-static bool is_within(const PartAxis *x)
-{
-	return x->row < 0 && x->extent > 1;
-}
-
-static int line_of_part(const Kernel *k, const KernelPart *p)
-{
-	int line = -1;
-	for (int a = 0; a < p->naxes; a++)
-		if (is_within(&p->axes[a]) &&
-		    (line < 0 || !k->longest ||
-			p->axes[a].extent > p->axes[line].extent))
-			line = a;
-	return line;
-}
 
 static const char *loop_at(const Kernel *k, const KernelPart *p, int a)
 {
@@ -773,7 +745,7 @@ static Inside put_inside(Kernel *k, const KernelPart *p, const RowShape *s)
 {
 	Rules *r = k->r;
 	Inside in = {"", "", "", ""};
-	int line = line_of_part(k, p);
+	int line = line_of(k, p);
 	if (line < 0)
 		return in;
 	const char *loop = loop_at(k, p, line), *sizes;
@@ -823,23 +795,21 @@ static const char *inside_order(Kernel *k, const Inside *in)
 }
 
 /* A part that is computed for the rows of a block. */
-static void put_part(
-    Kernel *k, const KernelPart *p, const char *scope, const RowShape *s)
+static void put_part(Kernel *k, const KernelPart *p, const RowShape *s)
 {
 	const char *rows = part_loops(k, p, false, -1);
-	bool shared = !strcmp(scope, "shared");
-	rule_put(k->r, "compute_at(%s, %s)\nset_scope(%s, %s)\n", p->name, k->place,
-	    p->name, scope);
+	rule_put(k->r, "compute_at(%s, %s)\nset_scope(%s, reg)\n", p->name,
+	    k->place, p->name);
 	Inside in = put_inside(k, p, s);
 	if (*in.threads && *rows)
 		rule_put(k->r, "reorder(%s, %s)\n", rows, inside_order(k, &in));
 	for (int a = 0; a < p->naxes; a++) {
 		if (is_within(&p->axes[a]))
 			continue;
-		if (p->axes[a].row >= 0 && p->axes[a].row == k->divided)
+		if (p->axes[a].row == k->divided)
 			rule_put(k->r, "bind(%s, %s)\n", loop_at(k, p, a),
 			    along(k, true));
-		else if (!shared)
+		else
 			rule_put(k->r, "unroll(%s)\n", loop_at(k, p, a));
 	}
 	put_inside_kinds(k, &in);
@@ -848,39 +818,23 @@ static void put_part(
 
 /* --- the anchor ------------------------------------------------------------------------------ */
 
-static KernelPart part_new(Kernel *k, const char *name, int naxes)
-{
-	return (KernelPart){
-	    name, naxes, NEW_N(k->r->arena, PartAxis, naxes + 1)};
-}
-
-static KernelPart part_of(Kernel *k, int i)
-{
-	const Block *b = block_at(k, i);
-	KernelPart p = part_new(k, b->name, b->naxes);
-	for (int a = 0; a < b->naxes; a++)
-		p.axes[a] = (PartAxis){
-		    b->axes[a].name, false, b->axes[a].extent, k->row_of[i][a]};
-	return p;
-}
-
 /* The divided axis becomes two. */
-static void put_group(Kernel *k, KernelPart *p)
+static KernelPart put_group(Kernel *k, const KernelPart *p)
 {
 	int at = k->grouped;
 	if (at < 0)
-		return;
-	assert(p->axes[at].extent % k->group == 0);
-	PartAxis outer = {
+		return *p;
+	KernelPart q = part_new(k, p->name, p->naxes + 1);
+	memcpy(q.axes, p->axes, sizeof *p->axes * (size_t)at);
+	memcpy(q.axes + at + 1, p->axes + at,
+	    sizeof *p->axes * (size_t)(p->naxes - at));
+	q.axes[at] = (PartAxis){
 	    named(k, p->name, "g"), true, row_extent(k, QUOTIENT), QUOTIENT};
-	PartAxis inner = {
-	    named(k, p->name, "c"), true, k->group, p->axes[at].row};
-	rule_put(k->r, "%s, %s = divide(%s, %lld)\n", outer.axis, inner.axis,
-	    loop_at(k, p, at), (long long)k->group);
-	memmove(&p->axes[at + 1], &p->axes[at],
-	    sizeof *p->axes * (size_t)(p->naxes++ - at));
-	p->axes[at] = outer;
-	p->axes[at + 1] = inner;
+	q.axes[at + 1].axis = named(k, p->name, "c");
+	q.axes[at + 1].alone = true;
+	rule_put(k->r, "%s, %s = divide(%s, %lld)\n", q.axes[at].axis,
+	    q.axes[at + 1].axis, loop_at(k, p, at), (long long)k->group);
+	return q;
 }
 
 /* The loops over rows: one of blocks, and one of the threads that divide an axis
@@ -889,7 +843,7 @@ static void put_anchor(
     Kernel *k, const KernelPart *p, const RowShape *s, bool results)
 {
 	Rules *r = k->r;
-	const char *outer = "", *ones = "", *unrolled = "";
+	const char *outer = "", *ones = "";
 	const char *const *x = NULL;
 	Inside in = {"", "", "", ""};
 	if (!results)
@@ -898,7 +852,7 @@ static void put_anchor(
 		const char *loop = loop_at(k, p, a);
 		if (is_within(&p->axes[a]))
 			continue;
-		if (p->axes[a].row >= 0 && p->axes[a].row == k->divided) {
+		if (p->axes[a].row == k->divided) {
 			x = rule_split_loop(r, loop, named(k, p->name, ""),
 			    results ? "b r one" : "b r",
 			    "?=[_, %lld, %s] in tile([%s], [%s])",
@@ -911,16 +865,14 @@ static void put_anchor(
 		} else {
 			outer = rule_join(r, outer, loop);
 		}
-		if (p->axes[a].extent == 1 && p->axes[a].row != k->divided)
-			unrolled = rule_join(r, unrolled, loop);
 	}
-	assert(x);
+	assert(x && "some axis is divided");
 	rule_put(r, "reorder(%s, %s, %s, %s, %s)\n", outer, x[1], x[2],
 	    inside_order(k, &in), ones);
 	k->place = rule_fuse(r, outer, named(k, p->name, "rows"));
 	rule_put(r, "bind(%s, blockIdx.x)\nbind(%s, %s)\nbind(%s, %s)\n",
 	    k->place, x[1], along(k, true), x[2], along(k, false));
-	rule_put(r, "each unroll(%s)\n", unrolled);
+	rule_put(r, "each unroll(%s)\n", ones);
 	put_inside_kinds(k, &in);
 	if (!results)
 		rule_put(r, "tail(%s, mask)\n", p->name);
@@ -935,48 +887,40 @@ static void put_result(
 	acc.name = named(k, p->name, "acc");
 	rule_put(k->r, "%s = cache_write(%s, reg)\n", acc.name, p->name);
 	put_anchor(k, &writer, s, true);
-	put_part(k, &acc, "reg", s);
+	put_part(k, &acc, s);
 }
 
 /* --- the kernel ---------------------------------------------------------------------------------- */
 
 static void put_cached(Kernel *k, int buffer, const RowShape *s)
 {
-	const Buffer *b = &k->r->program->buffers[buffer];
-	int rows[MOST_ROWS], line, reader = place_of(k, buffer, rows, &line);
-	assert(reader >= 0);
-	KernelPart p = part_new(k, named(k, b->name, "row"), b->ndim);
-	for (int d = 0; d < b->ndim; d++)
-		p.axes[d] = (PartAxis){arena_printf(k->r->arena, "x%d", d),
-		    false, b->shape[d], rows[d]};
+	int reader;
+	KernelPart p = copy_of(k, buffer, &reader);
+	assert(p.axes && "is_cached asked");
 	rule_put(k->r, "%s = cache_read(%s, %s, reg, read=all)\n", p.name,
-	    block_at(k, reader)->name, b->name);
-	put_part(k, &p, "reg", s);
+	    block_at(k, reader)->name, k->r->program->buffers[buffer].name);
+	put_part(k, &p, s);
 }
 
 static void put_kernel(Kernel *k)
 {
 	RowShape s = shape_of(k, row_extent(k, k->divided));
-	KernelPart anchor = part_of(k, k->anchor);
 	for (int i = 0; i < k->anchor; i++)
 		if (k->inlined[i])
 			rule_put(k->r, "compute_inline(%s)\n", block_at(k, i)->name);
-	put_group(k, &anchor);
+	KernelPart anchor = put_group(k, &k->parts[k->anchor]);
 	if (reduces(k, k->anchor))
 		put_result(k, &anchor,
 		    block_at(k, k->anchor)->nspatial, &s);
 	else
-		put_anchor(k, &anchor, &s, line_of_part(k, &anchor) < 0);
-	for (int i = k->anchor - 1; i >= 0; i--) {
-		if (!k->row_of[i] || k->inlined[i])
-			continue;
-		KernelPart p = part_of(k, i);
-		put_part(k, &p, is_shared(k, i) ? "shared" : "reg", &s);
-	}
+		put_anchor(k, &anchor, &s, line_of(k, &anchor) < 0);
+	for (int i = k->anchor - 1; i >= 0; i--)
+		if (is_member(k, i) && !k->inlined[i])
+			put_part(k, &k->parts[i], &s);
 	for (int i = 0; i < k->ncached; i++)
 		put_cached(k, k->cached[i], &s);
 	for (int i = 0; i <= k->anchor; i++)
-		if (k->row_of[i])
+		if (is_member(k, i))
 			k->r->blocks[i].scheduled = true;
 }
 
@@ -989,12 +933,8 @@ static void put_alone(
 	RowShape s;
 	k->threads = k->steps = NULL;
 	k->fused = k->registers = k->longest = false;
-	k->line = k->inside = 1;
-	for (int a = 0; a < p->naxes; a++)
-		if (p->axes[a].row < 0)
-			k->inside *= p->axes[a].extent;
-	int line = line_of_part(k, p);
-	k->line = line < 0 ? 1 : p->axes[line].extent;
+	k->inside = inside_of(p);
+	k->line = line_extent(k, p);
 	s = shape_of(k, rows);
 	put_result(k, p, nspatial, &s);
 }
@@ -1020,16 +960,6 @@ static KernelPart put_parts(
 	return q;
 }
 
-static int longest_inside(const KernelPart *p)
-{
-	int longest = -1;
-	for (int a = 0; a < p->naxes; a++)
-		if (p->axes[a].row < 0 && (longest < 0 ||
-			p->axes[a].extent > p->axes[longest].extent))
-			longest = a;
-	return longest;
-}
-
 /* How many elements of the axis each part of a row has. */
 static int64_t part_extent(const Kernel *k, int64_t extent)
 {
@@ -1047,24 +977,21 @@ static int64_t part_extent(const Kernel *k, int64_t extent)
 static void put_combined(Kernel *k, const KernelPart *p, int nspatial)
 {
 	if (!nspatial) {
-		KernelPart whole = put_parts(k, p, longest_inside(p), 1, true);
+		KernelPart whole = put_parts(k, p, find_line(p, true), 1, true);
 		k->divided = PARTS;
 		put_alone(k, &whole, 1, 1);
 		return;
 	}
-	if (!k->down)
-		k->divided = p->axes[nspatial - 1].row;
 	put_alone(k, p, nspatial, row_extent(k, k->divided));
 }
 
 static void put_long(Kernel *k)
 {
 	const Block *block = block_at(k, k->anchor);
-	KernelPart p = part_of(k, k->anchor);
-	int axis = longest_inside(&p), nspatial = block->nspatial;
+	KernelPart p = k->parts[k->anchor];
+	int axis = find_line(&p, true), nspatial = block->nspatial;
 	k->r->blocks[k->anchor].scheduled = true;
-	for (int i = 0; i < k->anchor; i++)
-		k->row_of[i] = NULL;
+	memset(k->parts, 0, sizeof *k->parts * (size_t)k->anchor);
 	if (is_long(k)) {
 		int64_t each = part_extent(k, p.axes[axis].extent);
 		KernelPart parts = put_parts(k, &p, axis, each, false);
