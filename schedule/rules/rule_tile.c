@@ -777,27 +777,6 @@ static bool lies_in_lanes(const Tiling *t, const RuleRead *read)
 	    rule_stride(t->r->program, read, lanes, 1) == 1;
 }
 
-/* The dimension of an operand that the lanes move along, side by side there;
- * -1. */
-static int lanes_dim(const Tiling *t, const RuleRead *read)
-{
-	for (int d = 0; d < read->nindex; d++) {
-		const RuleIndex *x = &read->dims[d];
-		if (x->digits.n && x->digits.at[0].axis == t->tiled->axis &&
-		    x->digits.at[0].below == 1)
-			return d;
-	}
-	return -1;
-}
-
-/* Are the four of a dot product side by side along a dimension? */
-static bool moves_fours(const Tiling *t, const RuleRead *read, int dim)
-{
-	const RuleIndex *x = &read->dims[dim];
-	return x->digits.n && x->digits.at[0].below == 1 &&
-	    x->digits.at[0].axis == t->loops.at[t->loops.n - 1].axis;
-}
-
 /* A vector of each of as many rows as it has lanes is as many whole vectors of
  * the panels; where that leaves too much of few rows, four rows go together. */
 static int rows_together(const Tiling *t, int64_t rows)
@@ -808,82 +787,57 @@ static int rows_together(const Tiling *t, int64_t rows)
 	return t->four || !whole || lanes < LEAST ? LEAST : lanes;
 }
 
-/* The last dimension of the copy that has several elements; those behind it go
- * outside. */
-static int last_dim(const RuleRead *read)
-{
-	return read->last < 0 ? read->nindex - 1 : read->last;
-}
-
-static const char *ones_of(
-    const Tiling *t, const RuleRead *read, const char *copy)
-{
-	return rule_dims(t->r, copy, last_dim(read) + 1, read->nindex, -1);
-}
-
-/* Vectors of as many rows as a dot product has terms, stored as one: elements of a
- * row are neighbours of those of the others.  As wide as rows are long. */
-static void terms_loops(Tiling *t, const RuleRead *read, const char *copy,
-    int terms, const char **outer)
-{
-	Rules *r = t->r;
-	int last = last_dim(read), lanes = t->tiled->lanes;
-	int64_t row = r->program->buffers[read->buffer].shape[last];
-	const char *dims = "";
-	while (lanes > 2 && lanes / 2 >= row)
-		lanes /= 2;
-	const char *const *q = rule_split_loop(
-	    r, outer[terms], copy, "_q0 _q1", "[_, %d]", t->dot->terms);
-	const char *const *v =
-	    rule_split_loop(r, outer[last], copy, "_v0 _v1", "[_, %d]", lanes);
-	outer[terms] = q[0];
-	outer[last] = v[0];
-	for (int d = 0; d <= last; d++)
-		dims = rule_join(r, dims, outer[d]);
-	rule_put(r, "reorder(%s, %s, %s, %s)\n", ones_of(t, read, copy), dims,
-	    q[1], v[1]);
-	rule_vectors(r, q[1], v[1], lanes);
-	rule_put(r, "tail(%s, peel)\n", copy);
-}
-
 /* Panels of lanes are copied in vectors along the rows of the input.  Where
  * those lie across the panels, several go together: their elements are
- * neighbours there, and are stored at once. */
+ * neighbours there, and are stored at once.  So do as many rows as a dot product
+ * has terms, in vectors no longer than a row. */
 static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 {
 	Rules *r = t->r;
 	const Buffer *b = &r->program->buffers[read->buffer];
-	/* by fours as many bytes as lie together again */
-	int lanes = t->four ? t->dot->terms : t->tiled->lanes;
-	int along = lanes_dim(t, read), last = last_dim(read);
+	int along = rule_terms_dim(read, t->tiled->axis, 1, 1);
+	int last = read->last;
+	int terms = terms_dim(t, read), lanes = t->tiled->lanes;
+	int across = -1, together = 0; /* the dimension of what goes together */
 	const char **outer = NEW_N(r->arena, const char *, read->nindex);
-	const char *inner = "", *dims = "";
-	int terms = terms_dim(t, read);
+	const char *dims = "", *inner = "";
+	assert(last >= 0);
+	bool by_terms = terms >= 0 && terms != last &&
+	    (along == last || !read->uses[t->tiled->axis]);
+	if (t->four && !by_terms) /* as many bytes as lie together again */
+		lanes = t->dot->terms;
 	bool panels = along >= 0 && b->shape[last] >= lanes &&
 	    (along == last || !read->dims[last].spatial);
 	for (int d = 0; d <= last; d++)
 		outer[d] = rule_dims(r, copy, d, d + 1, -1);
-	if (terms >= 0 && terms != last && b->shape[last] > 1 &&
-	    (along == last || !read->uses[t->tiled->axis])) {
-		terms_loops(t, read, copy, terms, outer);
-	} else if (panels || (t->four && moves_fours(t, read, last))) {
-		if (panels && along < last) {
-			const char *const *x =
-			    rule_split_loop(r, outer[along], copy, "_r0 _r1",
-				"[_, %d]", rows_together(t, b->shape[along]));
+	if (by_terms) {
+		across = terms;
+		together = t->dot->terms;
+		while (lanes > 2 && lanes / 2 >= b->shape[last])
+			lanes /= 2;
+	} else if (panels && along < last) {
+		across = along;
+		together = rows_together(t, b->shape[along]);
+	}
+	if (across >= 0) {
+		const char *const *x = rule_split_loop(r, outer[across], copy,
+		    by_terms ? "_q0 _q1" : "_r0 _r1", "[_, %d]", together);
+		if (!by_terms)
 			rule_put(r, "unroll(%s)\n", x[1]);
-			outer[along] = x[0];
-			inner = x[1];
-		}
+		outer[across] = x[0];
+		inner = x[1];
+	}
+	if (by_terms || panels || terms == last) {
 		const char *const *v = rule_split_loop(
 		    r, outer[last], copy, "_v0 _v1", "[_, %d]", lanes);
 		outer[last] = v[0];
 		for (int d = 0; d <= last; d++)
 			dims = rule_join(r, dims, outer[d]);
-		if (panels)
+		if (by_terms || panels)
 			rule_put(r, "reorder(%s, %s, %s, %s)\n",
-			    ones_of(t, read, copy), dims, inner, v[1]);
-		rule_vectors(r, "", v[1], lanes);
+			    rule_dims(r, copy, last + 1, read->nindex, -1),
+			    dims, inner, v[1]);
+		rule_vectors(r, by_terms ? inner : "", v[1], lanes);
 		rule_put(r, "tail(%s, peel)\n", copy);
 	}
 	assert(longest_dim(b) <= last);
@@ -899,8 +853,7 @@ static void bring_panels(Tiling *t, const RuleRead *read, const char *copy)
 	for (int i = 0; i < t->naxes; i++)
 		if (!t->axes[i].batch && read->uses[t->axes[i].axis])
 			x = &t->axes[i];
-	if (x && !t->r->machine->gpu &&
-	    buffer_bytes(b) > t->r->machine->l2_bytes / KEPT_PART)
+	if (x && buffer_bytes(b) > t->r->machine->l2_bytes / KEPT_PART)
 		rule_put(t->r, "prefetch(%s, %s, %s, 1)\n", t->reduce, copy,
 		    x->middle);
 }
@@ -927,38 +880,9 @@ static void inline_maker(Tiling *t, const Buffer *b)
 	maker->scheduled = true;
 }
 
-static void pack_operand(Tiling *t, const RuleRead *read)
-{
-	const Buffer *b = &t->r->program->buffers[read->buffer];
-	const char *copy = copy_name(t, read, "_pack");
-	bool tiled = false;
-	for (int d = 0; d < read->nindex; d++)
-		tiled |= read->dims[d].spatial;
-	if (!tiled ||
-	    (!is_anchor(t) && !b->is_const && lies_in_lanes(t, read) && !t->four))
-		return;
-	rule_copy(t->r, t->info, read, copy, t->reduce, "");
-	if (b->block >= 0 &&
-	    (b->is_const || !rule_origin(t->r, b->block)->extracted))
-		inline_maker(t, b);
-	if (makes_rows(t) && t->r->batch_loop && !b->is_const)
-		place_in_batch(t, copy);
-	else if (b->is_const || !is_anchor(t))
-		rule_put(t->r, "compute_at(%s, root)\n", copy);
-	else
-		put_places(t, copy,
-		    t->four && !lies_by_fours(t, read) ? "" : "inline");
-	pack_layout(t, read, copy);
-	rule_put(t->r, "pad(%s, 0)\n", copy);
-	if (b->is_const)
-		bring_panels(t, read, copy);
-	else
-		copy_loops(t, read, copy);
-}
-
 /* The terms of a dot product, which lie apart, innermost; before them what lanes
  * go along; the rest as it is. */
-static void fours_layout(
+static void terms_layout(
     Tiling *t, const RuleRead *read, const char *copy, int terms)
 {
 	int lanes = read->uses[t->tiled->axis]
@@ -975,21 +899,39 @@ static void fours_layout(
 	rule_put(t->r, "x%d%%%d])\n", terms, t->dot->terms);
 }
 
-/* A copy for an instruction that sums steps which lie apart. */
-static void fours_operand(Tiling *t, const RuleRead *read, int terms)
+/* A copy as tiles read it; with `terms` (a dimension; else -1) in its own order but
+ * for those of an instruction, which lie apart. */
+static void pack_operand(Tiling *t, const RuleRead *read, int terms)
 {
 	const Buffer *b = &t->r->program->buffers[read->buffer];
 	const char *copy = copy_name(t, read, "_pack");
+	bool tiled = terms >= 0;
+	for (int d = 0; d < read->nindex; d++)
+		tiled |= read->dims[d].spatial;
+	if (!tiled ||
+	    (!is_anchor(t) && !b->is_const && lies_in_lanes(t, read) &&
+		!t->four))
+		return;
 	rule_copy(t->r, t->info, read, copy, t->reduce, "");
-	if (b->block >= 0)
+	if (b->block >= 0 &&
+	    (terms >= 0 || b->is_const ||
+		!rule_origin(t->r, b->block)->extracted))
 		inline_maker(t, b);
-	if (b->is_const || !is_anchor(t))
+	if (makes_rows(t) && t->r->batch_loop && !b->is_const)
+		place_in_batch(t, copy);
+	else if (b->is_const || !is_anchor(t))
 		rule_put(t->r, "compute_at(%s, root)\n", copy);
 	else
-		put_places(t, copy, "");
-	fours_layout(t, read, copy, terms);
+		put_places(t, copy,
+		    t->four && !lies_by_fours(t, read) ? "" : "inline");
+	if (terms >= 0)
+		terms_layout(t, read, copy, terms);
+	else
+		pack_layout(t, read, copy);
 	rule_put(t->r, "pad(%s, 0)\n", copy);
-	if (!b->is_const)
+	if (b->is_const)
+		bring_panels(t, read, copy);
+	else
 		copy_loops(t, read, copy);
 }
 
@@ -1020,23 +962,19 @@ static void operands(Tiling *t)
 	for (int i = 0; i < t->info->reads.n; i++) {
 		const RuleRead *read = read_in_turn(t->info, i);
 		const Buffer *b = &t->r->program->buffers[read->buffer];
-		bool own =
-		    b->block >= 0 && !rule_origin(t->r, b->block)->extracted;
 		bool apart = t->four && !lies_by_fours(t, read);
-		int terms = terms_dim(t, read);
 		bool panels = read->packable &&
 		    (read->uses[t->tiled->axis] || b->is_const);
-		if (apart && terms >= 0 && !panels) {
-			fours_operand(t, read, terms);
-			continue;
-		}
-		if (!apart && (own || (b->block >= 0 && !read->packable)))
+		int terms = apart && !panels ? terms_dim(t, read) : -1;
+		if (!apart && b->block >= 0 &&
+		    (!read->packable ||
+			!rule_origin(t->r, b->block)->extracted))
 			continue; /* inlined, or the location rule's */
-		if (b->is_const && !is_anchor(t) &&
+		if (terms < 0 && b->is_const && !is_anchor(t) &&
 		    rule_is_read_elsewhere(t->r, t->info, read->buffer))
 			continue; /* packed once, in one order */
-		if (read->packable)
-			pack_operand(t, read);
+		if (terms >= 0 || read->packable)
+			pack_operand(t, read, terms);
 		else if (!b->is_const && is_anchor(t) &&
 		    rule_reads_of(t->info, read->buffer) == 1)
 			stage_operand(t, read);
