@@ -251,12 +251,10 @@ static void choose_order(Spatial *s)
 /* The last axis along which neighbours are read, forwards or backwards; -1. */
 static int side_by_side(const Spatial *s, const RuleRead *read)
 {
-	for (int a = s->block->nspatial - 1; a >= 0; a--) {
-		int64_t apart = rule_stride(s->r->program, read, a, 1);
+	for (int a = s->block->nspatial - 1; a >= 0; a--)
 		if (s->block->axes[a].extent > 1 &&
-		    (apart == 1 || apart == -1))
+		    rule_stride(s->r->program, read, a, 1) == 1)
 			return a;
-	}
 	return -1;
 }
 
@@ -361,12 +359,12 @@ static void put_square(Spatial *s)
 }
 
 /* Are the last axes so short together that vectors of the axis before hold twice
- * as much or more, or up to `most` elements told apart?  Then that is the row. */
-static bool has_few(Spatial *s, int most)
+ * as much or more, or a few elements told apart?  Then that is the row. */
+static bool is_narrow(Spatial *s)
 {
 	int64_t n = 1;
 	int axis = s->last;
-	while (axis >= 0 && n * s->block->axes[axis].extent <= most)
+	while (axis >= 0 && n * s->block->axes[axis].extent <= APART_MOST)
 		n *= s->block->axes[axis--].extent;
 	if (axis < 0 || n == 1 || !has_own_loops(s) || s->kinds[axis] ||
 	    (axis < s->row && s->info->order))
@@ -379,11 +377,6 @@ static bool has_few(Spatial *s, int most)
 		return false;
 	s->row = axis;
 	return true;
-}
-
-static bool is_narrow(Spatial *s)
-{
-	return has_few(s, APART_MOST) || has_few(s, RULE_FEW);
 }
 
 static void note_lanes(Spatial *s, const char *loop, int axis, int lanes)
@@ -419,7 +412,7 @@ static bool is_slender(Spatial *s)
 {
 	const Axis *axes = s->block->axes;
 	int lanes = rule_widest(s->r, s->block, s->last);
-	if (s->across < 0 || s->across > s->last || !has_own_loops(s) ||
+	if (s->across < 0 || !has_own_loops(s) ||
 	    axes[s->across].extent >= lanes || axes[s->last].extent < lanes ||
 	    (axes[s->across].extent >= SQUARE_LEAST &&
 		lanes % axes[s->across].extent == 0))
@@ -550,7 +543,7 @@ static void split_last(Spatial *s)
 	const Block *block = s->block;
 	int lanes = widest_last(s);
 	int64_t extent = block->axes[s->last].extent;
-	if (lanes <= 1 || extent <= 1)
+	if (lanes <= 1)
 		return;
 	if (!*s->sizes && !s->info->is_host)
 		lanes = cut_last(s);
