@@ -7,7 +7,11 @@
 
 typedef enum { BLOCK_X, BLOCK_Y, BLOCK_Z, BLOCK_AXES } BlockAxis;
 
-enum { BLOCK_VALUES = 24 };
+enum {
+	BLOCK_VALUES = 24,
+	BANKS = 32, /* of shared memory, 4 bytes each */
+	SHIFT = 4   /* of a row against the one before: keeps vectors whole */
+};
 
 /* Of a decision, in order. */
 typedef struct {

@@ -112,6 +112,8 @@ static bool find(const Rules *r, int i, Product *p)
 	const Block *block = &r->program->blocks[i];
 	const RuleBlock *info = &r->blocks[i];
 	int row = -1, column = -1, other = -1;
+	if (info->inlined || block->reduce == REDUCE_NONE)
+		return false;
 	for (int c = block->nspatial - 1; c >= 0 && column < 0; c--)
 		for (int a = 0; a < block->nspatial; a++) {
 			if (a == c ||
@@ -139,8 +141,7 @@ static bool find(const Rules *r, int i, Product *p)
 bool rule_block_fits(const Rules *r, int i)
 {
 	Product p;
-	return !r->blocks[i].inlined &&
-	    r->program->blocks[i].reduce != REDUCE_NONE && find(r, i, &p);
+	return find(r, i, &p);
 }
 
 /* --- domains ----------------------------------------------------------------------- */
@@ -423,8 +424,7 @@ static void split_reduction(Product *p)
 		    p->r->arena, "[_, %lld]", (long long)(n / parts));
 		if (!first || blocks * parts <= 2 * p->r->machine->processors)
 			first = size;
-		others = arena_printf(p->r->arena, "%s%s%s", others,
-		    *others ? ", " : "", size);
+		others = rule_join(p->r, others, size);
 	}
 	assert(first && "rule_block_splits asked");
 	p->partial = rule_name(p->r, b, "part", "");
@@ -477,9 +477,8 @@ void rule_block(Rules *r, int i)
 {
 	int anchor = r->tiled.block;
 	Product p;
-	if (anchor < 0 || !rule_is_open(r, i) || !rule_block_fits(r, i) ||
-	    rule_work(r, i) * BLOCKS_PART < rule_work(r, anchor) ||
-	    !find(r, i, &p))
+	if (anchor < 0 || !rule_is_open(r, i) || !find(r, i, &p) ||
+	    rule_work(r, i) * BLOCKS_PART < rule_work(r, anchor))
 		return;
 	assert(p.axes[BLOCK_X].axis != p.axes[BLOCK_Y].axis);
 	p.r = r;

@@ -15,11 +15,6 @@
 
 #include <assert.h>
 
-enum {
-	BANKS = 32, /* of shared memory, 4 bytes each */
-	SHIFT = 4   /* of a row against the one before: keeps vectors whole */
-};
-
 /* Does the read move with an axis of the reduction, and not at random? */
 static bool is_operand(const Product *p, const RuleRead *read)
 {
@@ -65,19 +60,29 @@ static bool is_spread(const Product *p, const Expr *index)
 	return false;
 }
 
+/* The n-th dimension where one of them is the last; -1: as they are. */
+static int dim_at(const RuleRead *read, int last, int n)
+{
+	return last < 0 || n < last ? n : n < read->nindex - 1 ? n + 1 : last;
+}
+
 /* All threads of the block, each some elements.  What one step reads one value
  * of stays outside of them: the first dimension of the others makes room for
  * threads that have nothing to do. */
 static void put_loops(Product *p, const char *stage, const RuleRead *read,
-    const char *const *axes)
+    const Block *made, int last)
 {
-	int first = 0, n = read->nindex;
+	int n = 0;
 	const char *loops = "";
-	while (first < n - 1 && !is_spread(p, read->index[first]))
-		first++;
-	for (int d = first; d < n; d++)
+	while (n < read->nindex - 1 &&
+	    !is_spread(p, read->index[dim_at(read, last, n)]))
+		n++;
+	for (; n < read->nindex; n++) {
+		int d = dim_at(read, last, n);
 		loops = rule_join(p->r, loops,
-		    arena_printf(p->r->arena, "%s.%s", stage, axes[d]));
+		    made ? rule_loop(p->r, stage, made, d)
+			 : rule_dims(p->r, stage, d, d + 1, -1));
+	}
 	rule_fetch(p->r, stage, loops,
 	    p->axes[BLOCK_Z].axis >= 0 ? "_0 _z _y _x" : "_0 _y _x",
 	    product_loops(p, TILE_THREADS), 0);
@@ -99,25 +104,6 @@ static int tiled_dim(const Product *p, const RuleRead *read, BlockAxis *of)
 				found = d;
 	}
 	return movers == 1 ? found : -1;
-}
-
-/* The axes of a copy, one of them last; -1: as they are. */
-static const char *const *copy_axes(
-    Product *p, const RuleRead *read, int last, RuleRead *ordered)
-{
-	const char **axes = NEW_N(p->r->arena, const char *, read->nindex);
-	int n = 0;
-	*ordered = *read;
-	ordered->index = NEW_N(p->r->arena, Expr *, read->nindex);
-	for (int d = 0; d <= read->nindex; d++) {
-		int from = d < read->nindex ? d : last;
-		if (from < 0 || (d < read->nindex && d == last))
-			continue;
-		ordered->index[n] = read->index[from];
-		axes[n++] = arena_printf(p->r->arena, "x%d", from);
-	}
-	assert(n == read->nindex);
-	return axes;
 }
 
 /* What a tile has of its axis side by side: a thread reads several at once. */
@@ -168,25 +154,21 @@ static const char *put_pack(Product *p, const RuleRead *read)
 static void put_copy(Product *p, const RuleRead *read)
 {
 	BlockAxis of;
-	RuleRead ordered;
 	bool packed = is_packed(p, read);
 	const char *from = packed ? put_pack(p, read) : "";
 	const char *copy = rule_copy_name(p->r, p->block, read);
-	const char *const *axes = copy_axes(p, read,
-	    packed ? tiled_dim(p, read, &of) : -1, &ordered);
+	int last = packed ? tiled_dim(p, read, &of) : -1;
 	if (packed)
 		rule_put(p->r, "%s = cache_read(%s, %s, shared)\n", copy,
 		    p->acc, from);
 	else
 		rule_copy(p->r, p->info, read, copy, p->acc, "shared");
 	rule_put(p->r, "compute_at(%s, %s)\n", copy, p->steps);
-	if (packed) {
-		rule_put(p->r, "reorder(");
-		for (int d = 0; d < read->nindex; d++)
-			rule_put(p->r, "%s.%s, ", copy, axes[d]);
-		rule_put(p->r, ")\n");
-	}
-	put_loops(p, copy, &ordered, axes);
+	if (packed)
+		rule_put(p->r, "reorder(%s, %s)\n",
+		    rule_dims(p->r, copy, 0, read->nindex, last),
+		    rule_dims(p->r, copy, last, last + 1, -1));
+	put_loops(p, copy, read, NULL, last);
 	put_layout(p, read, copy);
 	if (p->padded)
 		rule_put(p->r, "pad(%s, 0)\n", copy);
@@ -197,12 +179,9 @@ static void put_copy(Product *p, const RuleRead *read)
 static void put_maker(Product *p, const RuleRead *read, int made)
 {
 	const Block *b = &p->r->program->blocks[made];
-	const char **axes = NEW_N(p->r->arena, const char *, b->naxes);
-	for (int a = 0; a < b->naxes; a++)
-		axes[a] = b->axes[a].name;
 	rule_put(p->r, "set_scope(%s, shared)\ncompute_at(%s, %s)\n", b->name,
 	    b->name, p->steps);
-	put_loops(p, b->name, read, axes);
+	put_loops(p, b->name, read, b, -1);
 	if (p->padded)
 		rule_put(p->r, "pad(%s, 0)\n", b->name);
 	p->r->blocks[made].scheduled = true;

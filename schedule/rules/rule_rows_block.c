@@ -19,8 +19,7 @@
 
 enum {
 	LEAST_COLUMNS = 8, /* of the product */
-	BANKS = 32, SHIFT = 4, /* as in rule_block_fetch.c */
-	ROOM = 12 * 1024, /* bytes that a block's other operands may take */
+	ROOM = 12 * 1024,  /* bytes that a block's other operands may take */
 	ELEMENT = 4,
 	LEAST_STEPS = 4
 };
