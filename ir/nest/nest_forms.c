@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "ir/linear.h"
 #include "lib/gcd.h"
 
 enum { ROWS_MOST = 64 };
@@ -30,30 +31,16 @@ typedef struct {
 	int64_t *low; /* the least value of its form */
 } Forms;
 
-/* Adds the form so many times. */
-static bool is_linear(const Forms *f, const Expr *e, int64_t by, int64_t *row)
+typedef struct {
+	const int64_t *extents;
+	int64_t *row;
+} FormRow;
+
+static bool add_axis(void *context, const Expr *e, int64_t times)
 {
-	if (e->type != DT_INDEX || llabs(by) > number_most)
-		return false;
-	switch (e->op) {
-	case OP_AXIS: row[e->id] += f->extents[e->id] > 1 ? by : 0; return true;
-	case OP_INT:
-		row[f->naxes] += by * e->i;
-		return llabs(e->i) <= number_most;
-	case OP_NEG: return is_linear(f, e->arg[0], -by, row);
-	case OP_ADD:
-	case OP_SUB:
-		return is_linear(f, e->arg[0], by, row) &&
-		    is_linear(f, e->arg[1], e->op == OP_SUB ? -by : by, row);
-	case OP_MUL:
-		for (int i = 0; i < 2; i++)
-			if (e->arg[i]->op == OP_INT &&
-			    llabs(e->arg[i]->i) <= number_most)
-				return is_linear(
-				    f, e->arg[1 - i], by * e->arg[i]->i, row);
-		return false;
-	default: return false;
-	}
+	const FormRow *f = context;
+	return e->op == OP_AXIS &&
+	    (f->extents[e->id] == 1 || linear_add(&f->row[e->id], times));
 }
 
 static int64_t *row_of(const Forms *f, const Expr *e)
@@ -61,7 +48,11 @@ static int64_t *row_of(const Forms *f, const Expr *e)
 	if (e->type != DT_INDEX)
 		return NULL;
 	int64_t *row = NEW_N(f->arena, int64_t, f->naxes + 1);
-	return is_linear(f, e, 1, row) ? row : NULL;
+	FormRow of = {f->extents, row};
+	bool fits = linear_walk(e, 1, &row[f->naxes], add_axis, &of);
+	for (int a = 0; a <= f->naxes; a++)
+		fits &= llabs(row[a]) <= number_most;
+	return fits ? row : NULL;
 }
 
 static void collect(Forms *f, const Expr *e)

@@ -8,6 +8,7 @@
  *
  * That is exact whatever is read: outside of the phase an element is the literal
  * that the body says. */
+#include "ir/linear.h"
 #include "ir/nest/nest.h"
 
 #include <assert.h>
@@ -19,42 +20,26 @@ typedef struct {
 	int64_t coefficient, constant;
 } LinearForm;
 
-static bool line_scaled(LinearForm x, int64_t by, LinearForm *out)
+typedef struct {
+	int axis;
+	int64_t coefficient;
+} LinearAxis;
+
+static bool add_axis(void *context, const Expr *e, int64_t times)
 {
-	return !__builtin_mul_overflow(
-		   x.coefficient, by, &out->coefficient) &&
-	    !__builtin_mul_overflow(x.constant, by, &out->constant);
+	LinearAxis *x = context;
+	return e->op == OP_AXIS && e->id == x->axis &&
+	    linear_add(&x->coefficient, times);
 }
 
 /* coefficient * axis + constant, of nothing else. */
 static bool line_of(const Expr *e, int axis, LinearForm *out)
 {
-	LinearForm a, b;
-	switch (e->op) {
-	case OP_INT: *out = (LinearForm){0, e->i}; return true;
-	case OP_AXIS: *out = (LinearForm){1, 0}; return e->id == axis;
-	case OP_NEG:
-		return line_of(e->arg[0], axis, &a) && line_scaled(a, -1, out);
-	case OP_MUL:
-		if (!line_of(e->arg[0], axis, &a) ||
-		    !line_of(e->arg[1], axis, &b))
-			return false;
-		return b.coefficient
-		    ? !a.coefficient && line_scaled(b, a.constant, out)
-		    : line_scaled(a, b.constant, out);
-	case OP_ADD:
-	case OP_SUB:
-		if (!line_of(e->arg[0], axis, &a) ||
-		    !line_of(e->arg[1], axis, &b) ||
-		    (e->op == OP_SUB && !line_scaled(b, -1, &b)))
-			return false;
-		return !__builtin_add_overflow(a.coefficient, b.coefficient,
-			   &out->coefficient) &&
-		    !__builtin_add_overflow(
-			a.constant, b.constant, &out->constant);
-	default:
-		return false;
-	}
+	LinearAxis x = {axis, 0};
+	out->constant = 0;
+	bool is = linear_walk(e, 1, &out->constant, add_axis, &x);
+	out->coefficient = x.coefficient;
+	return is;
 }
 
 static int64_t modulo(int64_t a, int64_t b)

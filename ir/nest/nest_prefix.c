@@ -17,60 +17,43 @@
  *     w[j] = sum[t < 16](if t >= j % 16 and j//16*16 + t < n
  *                        then e(j//16*16 + t) else 0)
  *     p[b] = sum[c](if c >= b then w[(c + 1)*16] else 0) */
+#include "ir/linear.h"
 #include "ir/nest/nest.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* of_j*j + of_k*k + constant */
+/* of_j*j + of_k*k, and a constant */
 typedef struct {
-	int64_t of_j, of_k, constant;
+	int j, k;
+	int64_t of_j, of_k;
 } PrefixForm;
 
-static bool form_of(const Expr *e, int j, int k, PrefixForm *out)
+static bool add_axis(void *context, const Expr *e, int64_t times)
 {
-	PrefixForm a, b;
-	int sign = e->op == OP_SUB ? -1 : 1;
-	switch (e->op) {
-	case OP_INT: *out = (PrefixForm){0, 0, e->i}; return true;
-	case OP_AXIS:
-		*out = (PrefixForm){e->id == j, e->id == k, 0};
-		return e->id == j || e->id == k;
-	case OP_ADD:
-	case OP_SUB:
-		if (!form_of(e->arg[0], j, k, &a) ||
-		    !form_of(e->arg[1], j, k, &b) ||
-		    b.constant == INT64_MIN)
-			return false;
-		*out = (PrefixForm){
-		    a.of_j + sign * b.of_j, a.of_k + sign * b.of_k, 0};
-		return !__builtin_add_overflow(
-		    a.constant, sign * b.constant, &out->constant);
-	default:
+	PrefixForm *f = context;
+	if (e->op != OP_AXIS || (e->id != f->j && e->id != f->k))
 		return false;
-	}
+	return linear_add(e->id == f->j ? &f->of_j : &f->of_k, times);
 }
 
 /* k <= j, or k < j; from behind k >= j, or k > j */
 static bool is_triangle(const Expr *e, int j, int k, Prefix *p)
 {
-	PrefixForm a, b;
+	PrefixForm f = {.j = j, .k = k};
+	int64_t constant = 0, most; /* k - j, or j - k, is at most */
 	if (op_kind(e->op) != OPKIND_COMPARE || e->op == OP_EQ ||
-	    e->op == OP_NE || e->arg[0]->type != DT_INDEX ||
-	    !form_of(e->arg[0], j, k, &a) || !form_of(e->arg[1], j, k, &b))
+	    e->op == OP_NE || e->arg[0]->type != DT_INDEX)
 		return false;
-	if (e->op == OP_GT || e->op == OP_GE) {
-		PrefixForm swap = a;
-		a = b;
-		b = swap;
-	}
-	int64_t of_k = a.of_k - b.of_k, most; /* k - j, or j - k, is at most */
-	if ((of_k != 1 && of_k != -1) || a.of_j - b.of_j != -of_k ||
-	    __builtin_sub_overflow(b.constant, a.constant, &most))
+	int sign = e->op == OP_GT || e->op == OP_GE ? -1 : 1;
+	if (!linear_walk(e->arg[0], sign, &constant, add_axis, &f) ||
+	    !linear_walk(e->arg[1], -sign, &constant, add_axis, &f) ||
+	    (f.of_k != 1 && f.of_k != -1) || f.of_j != -f.of_k)
 		return false;
+	most = -constant;
 	most -= e->op == OP_LT || e->op == OP_GT;
 	p->exclusive = most == -1;
-	p->behind = of_k == -1;
+	p->behind = f.of_k == -1;
 	return most == 0 || most == -1;
 }
 

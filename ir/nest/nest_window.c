@@ -10,6 +10,7 @@
  * value in between is left out; then element (j, s) is that of (u, 0) or of
  * (0, u).  And: a reduction of a few steps, written out. */
 #include "ir/nest/nest.h"
+#include "ir/linear.h"
 #include "lib/gcd.h"
 
 #include <assert.h>
@@ -43,54 +44,42 @@ static void settle(WindowSearch *w, WindowMoves m)
 	    !__builtin_mul_overflow(m.of_s, w->step, &b) && a == b;
 }
 
-static WindowMoves scaled(WindowSearch *w, WindowMoves m, int64_t by)
-{
-	if (__builtin_mul_overflow(m.of_j, by, &m.of_j) ||
-	    __builtin_mul_overflow(m.of_s, by, &m.of_s))
-		w->fits = false;
-	return m;
-}
+typedef struct {
+	WindowSearch *w;
+	WindowMoves moves;
+} WindowSum;
 
-static WindowMoves added(WindowSearch *w, WindowMoves a, WindowMoves b)
+static bool add_term(void *context, const Expr *e, int64_t times)
 {
-	if (__builtin_add_overflow(a.of_j, b.of_j, &a.of_j) ||
-	    __builtin_add_overflow(a.of_s, b.of_s, &a.of_s) ||
-	    a.of_j == INT64_MIN || a.of_s == INT64_MIN)
-		w->fits = false;
-	return a;
-}
-
-static WindowMoves moves_of(WindowSearch *w, const Expr *e)
-{
-	switch (e->op) {
-	case OP_INT: return (WindowMoves){0, 0};
-	case OP_AXIS: return (WindowMoves){e->id == w->j, e->id == w->s};
-	case OP_ADD:
-	case OP_SUB:
-		return added(w, moves_of(w, e->arg[0]),
-		    scaled(w, moves_of(w, e->arg[1]), e->op == OP_SUB ? -1 : 1));
-	case OP_MUL:
-		for (int i = 0; i < 2; i++)
-			if (e->arg[i]->op == OP_INT)
-				return scaled(w, moves_of(w, e->arg[1 - i]),
-				    e->arg[i]->i);
-		break;
-	default:
-		break;
-	}
+	WindowSum *sum = context;
+	int64_t *of = e->op != OP_AXIS ? NULL
+	    : e->id == sum->w->j       ? &sum->moves.of_j
+	    : e->id == sum->w->s       ? &sum->moves.of_s
+				       : NULL;
 	for (int i = 0; i < e->narg; i++)
-		visit(w, e->arg[i]);
-	return (WindowMoves){0, 0};
+		visit(sum->w, e->arg[i]);
+	return !of || linear_add(of, times);
+}
+
+/* Of what an index is, or how far one is behind another. */
+static void settle_index(WindowSearch *w, const Expr *e, const Expr *behind)
+{
+	WindowSum sum = {w, {0, 0}};
+	int64_t constant = 0;
+	w->fits &= linear_walk(e, 1, &constant, add_term, &sum);
+	if (behind)
+		w->fits &= linear_walk(behind, -1, &constant, add_term, &sum);
+	if (w->fits)
+		settle(w, sum.moves);
 }
 
 static void visit(WindowSearch *w, const Expr *e)
 {
 	if (e->type == DT_INDEX) {
-		settle(w, moves_of(w, e));
+		settle_index(w, e, NULL);
 	} else if (e->narg == 2 && e->type == DT_BOOL && e->op != OP_READ &&
 	    e->arg[0]->type == DT_INDEX && e->arg[1]->type == DT_INDEX) {
-		settle(w, added(w, moves_of(w, e->arg[0]),
-			      scaled(w, moves_of(w, e->arg[1]), -1)));
+		settle_index(w, e->arg[0], e->arg[1]);
 	} else {
 		for (int i = 0; i < e->narg; i++)
 			visit(w, e->arg[i]);

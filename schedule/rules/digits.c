@@ -10,6 +10,7 @@
  * Where a read divides an axis, as c by 16, the axis is split there first: then
  * neither `//` nor `%` is left in a loop. */
 #include "schedule/rules/rules.h"
+#include "ir/linear.h"
 #include "lib/gcd.h"
 
 #include <assert.h>
@@ -68,26 +69,16 @@ static bool digit_of(
 	return true;
 }
 
-static void add_terms(IndexDigits *d, const Expr *e, int64_t times)
+static bool add_term(void *context, const Expr *e, int64_t times)
 {
+	IndexDigits *d = context;
 	int axis;
-	int64_t below, count, by;
-	if (digit_of(d->block, e, &axis, &below, &count)) {
+	int64_t below, count;
+	bool regular = digit_of(d->block, e, &axis, &below, &count);
+	if (regular)
 		add_digit(d, axis, below, count, times);
-	} else if (e->op == OP_INT) {
-		d->index->offset |= e->i != 0;
-	} else if (e->op == OP_ADD || e->op == OP_SUB) {
-		add_terms(d, e->arg[0], times);
-		add_terms(d, e->arg[1], e->op == OP_SUB ? -times : times);
-	} else if (e->op == OP_NEG) {
-		add_terms(d, e->arg[0], -times);
-	} else if (e->op == OP_MUL && constant_of(e->arg[1], &by)) {
-		add_terms(d, e->arg[0], times * by);
-	} else if (e->op == OP_MUL && constant_of(e->arg[0], &by)) {
-		add_terms(d, e->arg[1], times * by);
-	} else {
-		d->index->irregular = true;
-	}
+	d->index->irregular |= !regular;
+	return true;
 }
 
 static int by_stride(const void *a, const void *b)
@@ -161,7 +152,10 @@ void rule_digits(Arena *arena, const Block *block, RuleRead *r)
 	for (int i = 0; i < r->nindex; i++) {
 		RuleIndex *index = &r->dims[i];
 		IndexDigits d = {arena, block, index};
-		add_terms(&d, r->index[i], 1);
+		int64_t constant = 0;
+		index->irregular |=
+		    !linear_walk(r->index[i], 1, &constant, add_term, &d);
+		index->offset = constant;
 		if (index->digits.n)
 			qsort(index->digits.at, (size_t)index->digits.n,
 			    sizeof *index->digits.at, by_stride);
@@ -277,11 +271,9 @@ RuleCuts rule_cuts(
 
 int64_t rule_common_multiple(int64_t a, int64_t b)
 {
-	int64_t product;
-	if (!a || !b ||
-	    __builtin_mul_overflow(a, b / gcd(a, b), &product))
+	if (!a || !b)
 		return 0;
-	return product;
+	return linear_scale(&a, b / gcd(a, b)) ? a : 0;
 }
 
 /* The index at a + period is that at a, plus `by`. */
@@ -291,30 +283,13 @@ typedef struct {
 
 static Period scaled(Period p, int64_t times)
 {
-	Period q;
-	if (__builtin_mul_overflow(p.period, times, &q.period) ||
-	    __builtin_mul_overflow(p.by, times, &q.by) ||
-	    q.period > INT32_MAX)
+	if (!linear_scale(&p.period, times) || !linear_scale(&p.by, times) ||
+	    p.period > INT32_MAX)
 		return (Period){0};
-	return q;
+	return p;
 }
 
 static Period period_of(const Expr *e, int axis);
-
-static Period period_of_sum(const Expr *e, int axis)
-{
-	Period a = period_of(e->arg[0], axis), b = period_of(e->arg[1], axis);
-	int64_t n = rule_common_multiple(a.period, b.period);
-	if (!n)
-		return (Period){0};
-	a = scaled(a, n / a.period);
-	b = scaled(b, n / b.period);
-	Period sum = {a.period && b.period ? n : 0, 0};
-	bool over = e->op == OP_SUB
-	    ? __builtin_sub_overflow(a.by, b.by, &sum.by)
-	    : __builtin_add_overflow(a.by, b.by, &sum.by);
-	return over ? (Period){0} : sum;
-}
 
 /* A quotient begins anew where a multiple of the divisor has been added. */
 static Period period_of_quotient(const Expr *e, int axis)
@@ -328,27 +303,34 @@ static Period period_of_quotient(const Expr *e, int axis)
 	return p;
 }
 
+typedef struct {
+	int axis;
+	Period sum;
+} PeriodSum;
+
+static bool add_period(void *context, const Expr *e, int64_t times)
+{
+	PeriodSum *to = context;
+	Period p = {0}, *sum = &to->sum;
+	if (e->op == OP_AXIS)
+		p = (Period){1, e->id == to->axis};
+	else if (e->op == OP_FLOORDIV || e->op == OP_MOD)
+		p = period_of_quotient(e, to->axis);
+	int64_t n = rule_common_multiple(sum->period, p.period);
+	if (!n)
+		return false;
+	*sum = scaled(*sum, n / sum->period);
+	p = scaled(p, n / p.period);
+	return sum->period && p.period && linear_scale(&p.by, times) &&
+	    linear_add(&sum->by, p.by);
+}
+
 static Period period_of(const Expr *e, int axis)
 {
-	int64_t by;
-	switch (e->op) {
-	case OP_INT: return (Period){1, 0};
-	case OP_AXIS: return (Period){1, e->id == axis};
-	case OP_ADD:
-	case OP_SUB: return period_of_sum(e, axis);
-	case OP_MUL:
-		for (int i = 0; i < 2; i++)
-			if (constant_of(e->arg[i], &by)) {
-				Period p = period_of(e->arg[1 - i], axis);
-				return __builtin_mul_overflow(p.by, by, &p.by)
-				    ? (Period){0}
-				    : p;
-			}
-		return (Period){0};
-	case OP_FLOORDIV:
-	case OP_MOD: return period_of_quotient(e, axis);
-	default: return (Period){0};
-	}
+	PeriodSum to = {axis, {1, 0}};
+	int64_t constant = 0;
+	return linear_walk(e, 1, &constant, add_period, &to) ? to.sum
+							     : (Period){0};
 }
 
 int64_t rule_period(const Expr *index, int axis)

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "ir/expr_set.h"
+#include "ir/linear.h"
 #include "lib/rng.h"
 
 static void names(void **state)
@@ -233,6 +234,64 @@ static void sets(void **state)
 	arena_free(a);
 }
 
+/* Axis 0 and 1, times of a quotient, how many other terms. */
+typedef struct {
+	int64_t of[2], quotients;
+	int others;
+} Terms;
+
+static bool note_term(void *context, const Expr *e, int64_t times)
+{
+	Terms *t = context;
+	if (e->op == OP_AXIS && e->id < 2)
+		return linear_add(&t->of[e->id], times);
+	if (e->op == OP_FLOORDIV)
+		return linear_add(&t->quotients, times);
+	t->others++;
+	return e->op != OP_AXIS;
+}
+
+static void linear(void **state)
+{
+	(void)state;
+	Arena *a = arena_new();
+	Expr *i = expr_axis(a, 0), *j = expr_axis(a, 1);
+	Expr *four = expr_int(a, DT_INDEX, 4);
+	/* 3*4*(i + 4) - (j//4 - (4 - 3)*j) + i*j */
+	Expr *three = expr_binary(a, OP_SUB, four, expr_int(a, DT_INDEX, 1));
+	Expr *e = expr_binary(a, OP_MUL, expr_binary(a, OP_MUL, three, four),
+	    expr_binary(a, OP_ADD, i, four));
+	Expr *q = expr_binary(a, OP_SUB, expr_binary(a, OP_FLOORDIV, j, four),
+	    expr_binary(a, OP_MUL, j, expr_binary(a, OP_SUB, four, three)));
+	e = expr_binary(a, OP_SUB, e, q);
+	e = expr_binary(a, OP_ADD, e, expr_binary(a, OP_MUL, i, j));
+	Terms t = {{0}, 0, 0};
+	int64_t constant = 0;
+	assert_true(linear_walk(e, 2, &constant, note_term, &t));
+	assert_int_equal(constant, 96);
+	assert_int_equal(t.of[0], 24);
+	assert_int_equal(t.of[1], 2);
+	assert_int_equal(t.quotients, -2);
+	assert_int_equal(t.others, 1);
+	assert_true(
+	    linear_walk(expr_unary(a, OP_NEG, e), 1, &constant, note_term, &t));
+	assert_int_equal(constant, 48);
+	assert_int_equal(t.of[0], 12);
+	/* what a visit refuses, and what does not fit */
+	e = expr_binary(a, OP_ADD, i, expr_axis(a, 2));
+	assert_false(linear_walk(e, 1, &constant, note_term, &t));
+	Expr *half = expr_int(a, DT_INDEX, INT64_C(1) << 62);
+	e = expr_binary(a, OP_MUL, i, half);
+	t = (Terms){{0}, 0, 0};
+	assert_true(linear_walk(e, 1, &constant, note_term, &t));
+	assert_false(linear_walk(e, 1, &constant, note_term, &t));
+	assert_false(linear_walk(e, -2, &constant, note_term, &t));
+	constant = -1;
+	assert_false(linear_walk(
+	    expr_int(a, DT_INDEX, INT64_MAX), -1, &constant, note_term, &t));
+	arena_free(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -242,6 +301,7 @@ int main(void)
 	    cmocka_unit_test(expressions),
 	    cmocka_unit_test(identities),
 	    cmocka_unit_test(sets),
+	    cmocka_unit_test(linear),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
