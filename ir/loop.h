@@ -1,4 +1,5 @@
-/* Kinds of loops, which the nest and the lowered form share. */
+/* Kinds of loops, which the nest and the lowered form share, and styles of their
+ * tails (ir/body/body_tail.c). */
 #ifndef IR_LOOP_H
 #define IR_LOOP_H
 
@@ -10,6 +11,8 @@ typedef enum {
 #undef LOOP
 	LOOP_KINDS
 } LoopKind;
+
+typedef enum { TAIL_PEEL, TAIL_MASK, TAIL_GUARD, TAIL_PAD } TailStyle;
 
 const char *loop_kind_name(LoopKind kind); /* "serial", "blockIdx.x" … */
 /* Run by the blocks or threads of a GPU. */

@@ -230,20 +230,10 @@ typedef struct {
 	Index first;      /* row 0 of matrix 0 */
 	int64_t row;      /* from a row to the next */
 	int64_t digit[2]; /* from a matrix to that with this digit */
-	int digits, own;  /* of all, of the fragment's */
+	BodyMatrices of;
 	bool transposed;
 	int number;       /* of its matrices, shifted by `own` */
 } Matrices;
-
-static int64_t bytes_of(const Unit *u, int64_t elements)
-{
-	return elements * dtype_bytes(u->in->a);
-}
-
-static bool is_row(const Unit *u, int64_t elements)
-{
-	return bytes_of(u, elements) % LOW_MATRIX_ROW == 0;
-}
 
 /* From a row (column) of eight to the next, equal for all; and where they
  * begin. */
@@ -282,19 +272,19 @@ static bool steps_apart(const Unit *u, const FragmentOperand *o, int64_t apart)
 
 static bool find_matrices(const Unit *u, const FragmentOperand *o, Matrices *m)
 {
-	int word = fragment_word(u->in), n = MEMBERS * word;
+	int word = fragment_word(u->in), n = MEMBERS * word, first = 0;
 	int64_t own, step = o->steps[1];
-	*m = (Matrices){0};
+	*m = (Matrices){.of = body_matrices(u->in, o->columns)};
 	if (!find_row(u, o, &m->first, &own) || !steps_apart(u, o, step))
 		return false;
 	m->transposed = step != 1;
 	m->row = fragment_row(u->in, own, step);
 	if (!o->columns)
-		m->digit[m->digits++] = o->own[1];
-	if (u->in->terms > n)
-		m->digit[m->digits++] = o->steps[n];
-	m->own = m->digits;
-	return m->row && is_row(u, m->digit[0]) && is_row(u, m->digit[1]);
+		m->digit[first++] = o->own[1];
+	if (first < m->of.own)
+		m->digit[first] = o->steps[n];
+	return m->row && body_is_row(u->in, m->digit[0]) &&
+	    body_is_row(u->in, m->digit[1]);
 }
 
 /* The number of an iteration that is repeated as code; -1: it is not. */
@@ -333,6 +323,8 @@ static void add_neighbours(
 {
 	Lower *l = u->l;
 	int64_t now = iteration_of(u, loop), apart, n = 1;
+	int most =
+	    m->of.digits + body_matrices_along(&m->of, loop_extent(l, loop));
 	Index here = address_at(u, o->read, u->step, 0, 0);
 	Binding was = bind_var(l, loop,
 	    (Binding){true, index_const(now % 2 ? now - 1 : now + 1)});
@@ -340,11 +332,10 @@ static void add_neighbours(
 	    u, here, address_at(u, o->read, u->step, 0, 0), &apart);
 	bind_var(l, loop, was);
 	apart = now % 2 ? -apart : apart;
-	if (!known || !apart || !is_row(u, apart))
+	if (!known || !apart || !body_is_row(u->in, apart))
 		return;
-	while (m->digits < 2 && loop_extent(l, loop) % (2 * n) == 0 &&
-	    all_lie_apart(u, o, loop, 2 * n, apart)) {
-		m->digit[m->digits++] = n * apart;
+	while (m->of.digits < most && all_lie_apart(u, o, loop, 2 * n, apart)) {
+		m->digit[m->of.digits++] = n * apart;
 		n *= 2;
 	}
 	m->number = (int)(now % n);
@@ -358,9 +349,9 @@ static void find_neighbours(
 	const Nest *nest = u->l->nest;
 	const Stage *s = &nest->stages.at[u->stage];
 	int pos = nest_loop_position(nest, s->tensor_loop);
-	while (m->digits < 2 && m->digits == m->own && --pos >= 0 &&
-	    iteration_of(u, s->loops[pos]) >= 0)
-		if (loop_extent(u->l, s->loops[pos]) % 2 == 0)
+	while (--pos >= 0 && iteration_of(u, s->loops[pos]) >= 0)
+		if (body_matrices_along(
+			&m->of, loop_extent(u->l, s->loops[pos])))
 			add_neighbours(u, o, s->loops[pos], m);
 }
 
@@ -371,10 +362,10 @@ static Index row_address(const Unit *u, const Matrices *m)
 	Index y = l->part->vars[u->y].value, at = m->first;
 	at = index_add(l, at, l->part->vars[u->x].value, m->row);
 	at = index_add(l, at, index_mod(l, y, 2), MEMBERS * m->row);
-	if (m->digits > 0)
+	if (m->of.digits > 0)
 		at = index_add(l, at,
 		    index_mod(l, index_floordiv(l, y, 2), 2), m->digit[0]);
-	if (m->digits > 1)
+	if (m->of.digits > 1)
 		at = index_add(l, at, index_floordiv(l, y, 4), m->digit[1]);
 	return at;
 }
@@ -409,14 +400,15 @@ static int by_rows(const Unit *u, const FragmentOperand *o)
 		return -1;
 	Key key = {.op = LOW_LOAD_MATRIX,
 	    .type = b->type,
-	    .lanes = word << m.digits,
+	    .lanes = word << m.of.digits,
 	    .arg = {-1, -1, -1},
 	    .i = m.transposed,
 	    .buffer = o->buffer,
 	    .address = at};
-	int all = emit_load(l, &key, b->name), lanes = word << m.own;
-	return m.digits == m.own
-	    ? all : part_of(u, all, m.number * lanes, lanes);
+	int all = emit_load(l, &key, b->name), lanes = word << m.of.own;
+	return m.of.digits == m.of.own
+	    ? all
+	    : part_of(u, all, m.number * lanes, lanes);
 }
 
 /* --- operands ------------------------------------------------------------------ */

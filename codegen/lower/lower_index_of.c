@@ -100,7 +100,7 @@ static Index relaxed_value(Lower *l, int var, End end, bool innermost)
 		}
 		return x;
 	}
-	if (innermost || at_compile_time(l, var))
+	if (body_in_tile(innermost, at_compile_time(l, var)))
 		return index_const(end == ABOVE ? 0 : loop_extent(l, var) - 1);
 	return index_of_var(l, var);
 }
@@ -120,9 +120,9 @@ static Index base_of(Lower *l, int stage, int axis)
 
 Index axis_slack(Lower *l, int stage, int axis, End end)
 {
-	bool pad = l->nest->stages.at[stage].tail == TAIL_PAD;
-	Index x = pad ? relaxed_axis(l, stage, axis, end)
-		      : index_of_axis(l, stage, axis);
+	bool whole = body_tail_tiles(tail_of(l, stage)) == BODY_TILES_WHOLE;
+	Index x = whole ? relaxed_axis(l, stage, axis, end)
+			: index_of_axis(l, stage, axis);
 	if (end == BELOW)
 		return x;
 	int64_t n = l->nest->stages.at[stage].axes[axis].extent;

@@ -573,7 +573,7 @@ Value tail_mask(Lower *l, int stage, Phase phase);
 /* Every loop of the axis that is not bound is unrolled or a vector. */
 bool tail_decided(const Lower *l, int stage, int axis);
 /* Rows outside of the block are computed too, reading clamped. */
-bool tail_clamps(const Lower *l, int stage);
+BodyTail tail_of(const Lower *l, int stage);
 const bool *tail_clamped_axes(Lower *l, int stage);
 
 /* lower_conditions.c */

@@ -8,22 +8,35 @@
 
 #include <assert.h>
 
+BodyTail tail_of(const Lower *l, int stage)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	return (BodyTail){.style = s->tail,
+	    .fill = s->fill,
+	    .reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG,
+	    .sums = sums_are_of(l, stage),
+	    .hosts = sums_are_of(l, stage) && !l->sums->clamps};
+}
+
+static bool may_leave(const StageAxis *a, End end)
+{
+	return end == ABOVE ? a->above : a->below;
+}
+
 bool axis_bounded(const Lower *l, int stage, int axis, End end)
 {
 	const Stage *s = &l->nest->stages.at[stage];
-	const StageAxis *a = &s->axes[axis];
 	assert(axis >= 0 && axis < s->naxes);
-	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
-	if (s->fill || (s->tail == TAIL_PAD && reg && !a->reduce))
-		return false;
-	return end == ABOVE ? a->above : a->below;
+	return may_leave(&s->axes[axis], end) &&
+	    body_tail_bounds(tail_of(l, stage), s->axes[axis].reduce);
 }
 
 bool axis_tested(const Lower *l, int stage, int axis, End end)
 {
-	return axis_bounded(l, stage, axis, end) &&
-	    (l->nest->stages.at[stage].axes[axis].reduce ||
-		!tail_clamps(l, stage));
+	const Stage *s = &l->nest->stages.at[stage];
+	assert(axis >= 0 && axis < s->naxes);
+	return may_leave(&s->axes[axis], end) &&
+	    body_tail_tests(tail_of(l, stage), s->axes[axis].reduce);
 }
 
 static bool var_has(const Lower *l, int root, int var)
@@ -114,7 +127,7 @@ bool tail_split(Lower *l, int stage, int var, int64_t *whole)
 	const Stage *s = &l->nest->stages.at[stage];
 	bool split = false;
 	assert(!l->part->vars[var].bound);
-	if (s->tail != TAIL_PEEL)
+	if (!body_tail_splits(tail_of(l, stage)))
 		return false;
 	for (int a = 0; a < s->naxes; a++) {
 		if (!axis_tested(l, stage, a, ABOVE) ||
@@ -128,7 +141,7 @@ bool tail_split(Lower *l, int stage, int var, int64_t *whole)
 		    l, index_without(l, slack, symbol), false, true);
 		if (step <= 0 || !index_is_const(rest, &n))
 			continue;
-		n = n < 0 ? 0 : n / step + 1;
+		n = body_tail_whole(n, step);
 		*whole = split && *whole < n ? *whole : n;
 		split = true;
 	}
@@ -152,23 +165,13 @@ Value tail_mask(Lower *l, int stage, Phase phase)
 	return mask;
 }
 
-/* What goes to registers is nobody's but the nest's: a row too many does no
- * harm, and needs no branch. */
-bool tail_clamps(const Lower *l, int stage)
-{
-	const Stage *s = &l->nest->stages.at[stage];
-	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
-	if (s->fill || s->tail == TAIL_PAD)
-		return false;
-	return reg || (l->sums && l->sums->stage == stage && l->sums->clamps);
-}
-
 const bool *tail_clamped_axes(Lower *l, int stage)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	bool *clamp = NEW_N(l->arena, bool, s->naxes);
+	bool clamps = body_tail_clamps(tail_of(l, stage));
 	for (int a = 0; a < s->naxes; a++)
-		clamp[a] = tail_clamps(l, stage) && !s->axes[a].reduce &&
+		clamp[a] = clamps && !s->axes[a].reduce &&
 		    (s->axes[a].above || s->axes[a].below);
 	return clamp;
 }

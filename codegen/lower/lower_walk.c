@@ -51,12 +51,6 @@ static void push_whole_facts(Lower *l, int stage, int var, Phase phase)
 				    l, slack_of_all(l, stage, a, end));
 }
 
-static bool writes_registers(const Lower *l, int stage)
-{
-	int buffer = l->nest->stages.at[stage].buffer;
-	return l->nest->buffers.at[buffer].scope == SCOPE_REG;
-}
-
 /* Do the ends that are decided now cut lanes? */
 static bool cuts_lanes(
     const Lower *l, int stage, int pos, int var, Phase phase)
@@ -74,10 +68,10 @@ static bool cuts_lanes(
 
 static void walk_tiles(Lower *l, int stage, int pos, int var, Phase phase)
 {
-	TailStyle style = l->nest->stages.at[stage].tail;
+	BodyTiles tiles = body_tail_tiles(tail_of(l, stage));
 	bool known;
 	/* Tiles are told apart once, before their own loops. */
-	if ((style != TAIL_PEEL && style != TAIL_GUARD) ||
+	if (tiles < BODY_TILES_TOLD ||
 	    (var >= 0 && loop_at_compile_time(l, var))) {
 		walk(l, stage, pos, phase);
 		return;
@@ -94,8 +88,8 @@ static void walk_tiles(Lower *l, int stage, int pos, int var, Phase phase)
 	push_whole_facts(&yes, stage, var, phase);
 	walk(&yes, stage, pos, phase);
 	branch_else(l, &b);
-	no.elementwise |= style == TAIL_GUARD && !writes_registers(l, stage) &&
-	    !sums_are_of(l, stage) && cuts_lanes(l, stage, pos, var, phase);
+	no.elementwise |= tiles == BODY_TILES_BY_LANE &&
+	    cuts_lanes(l, stage, pos, var, phase);
 	walk(&no, stage, pos, phase);
 	branch_end(l, &b);
 }
@@ -330,13 +324,15 @@ static void running_loop(
 		vec_push(l->arena, l->part->scope->body, node);
 }
 
-/* Is there enough inside of a loop to test whether it counts? */
-static bool worth_testing(const Lower *l, const Stage *s, int pos)
+/* Of one iteration, as of a copy in code: how is it left out? */
+static BodySkip skip_of(const Lower *l, const Stage *s, int pos)
 {
+	BodyLoop loop = loop_body(l, s, s->loops[pos]);
 	int64_t steps = 1;
+	loop.code = true;
 	for (int i = pos + 1; i < s->nloops; i++)
 		steps = body_steps(steps, loop_body(l, s, s->loops[i]));
-	return steps >= BODY_STEPS_TESTED;
+	return body_skip(loop, steps);
 }
 
 /* One iteration of a reduction, its variable bound, under the condition that a
@@ -347,8 +343,7 @@ static void step_iteration(Lower *l, int stage, int pos, Phase phase)
 	bool known;
 	if (step_never(l, stage))
 		return;
-	if (!l->nest->vars.at[s->loops[pos]].reduce ||
-	    !worth_testing(l, s, pos)) {
+	if (skip_of(l, s, pos) != BODY_SKIP_TEST) {
 		tested_iteration(l, stage, pos, phase, false);
 		return;
 	}

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ir/intrinsic.h"
 #include "ir/loop.h"
 #include "ir/machine.h"
 
@@ -56,6 +57,24 @@ static inline int64_t body_steps(int64_t steps, BodyLoop loop)
 	return loop.code ? steps * loop.extent : BODY_STEPS_TESTED;
 }
 
+/* How an iteration in which no step of a reduction counts is left out; `steps` are
+ * inside of it. */
+typedef enum {
+	BODY_SKIP_NONE,	  /* it is not: a lane */
+	BODY_SKIP_LIMITS, /* the loop begins behind it, or ends before it */
+	BODY_SKIP_COPY, /* its copy is not made, if that is known by its number */
+	BODY_SKIP_TEST /* or if not tested before it */
+} BodySkip;
+static inline BodySkip body_skip(BodyLoop loop, int64_t steps)
+{
+	if (loop.vector)
+		return BODY_SKIP_NONE;
+	if (!loop.code)
+		return BODY_SKIP_LIMITS;
+	return loop.reduce && steps >= BODY_STEPS_TESTED ? BODY_SKIP_TEST
+							 : BODY_SKIP_COPY;
+}
+
 /* body_access.c: vectors of `bytes` long elements that are loaded whole, at most, for
  * one of so many lanes that lie apart, where they are not gathered. */
 enum { BODY_LOADS_MOST = 8 };
@@ -96,5 +115,56 @@ typedef struct {
  * one of the direction to the next. */
 BodyThreads body_threads(
     int exchanges, int64_t all, int64_t count, int64_t stride);
+
+/* body_fragment.c: 2^digits matrices that one instruction loads of an operand, 2^own
+ * of them a fragment's. */
+typedef struct {
+	int digits, own;
+} BodyMatrices;
+BodyMatrices body_matrices(const Intrinsic *in, bool b);
+/* Is it whole rows? */
+bool body_is_row(const Intrinsic *in, int64_t elements);
+/* How many more digits there are along a loop around it, in code. */
+int body_matrices_along(const BodyMatrices *matrices, int64_t extent);
+enum { BODY_MATRIX_BYTES = 4 }; /* that a thread has of one */
+
+/* body_tail.c: where a stage's tiles leave an axis. */
+typedef struct {
+	TailStyle style;
+	bool fill;  /* outside of its block it has a value */
+	bool reg;   /* its results are registers, */
+	bool sums;  /* or temporaries of a reduction, */
+	bool hosts; /* in whose loops others are placed */
+} BodyTail;
+/* Does it matter that an end of an axis (of its reduction) may be left?  Are rows
+ * too many made, of what is read for one that there is?  If neither, they are left
+ * out. */
+bool body_tail_bounds(BodyTail tail, bool reduce);
+bool body_tail_clamps(BodyTail tail);
+bool body_tail_tests(BodyTail tail, bool reduce);
+typedef enum {
+	BODY_TILES_WHOLE,  /* all are made as if they were */
+	BODY_TILES_ALIKE,  /* each may be partial: masks of lanes in all */
+	BODY_TILES_TOLD,   /* the partial one has its own code, and masks */
+	BODY_TILES_BY_LANE /* the same, its lanes one by one */
+} BodyTiles;
+BodyTiles body_tail_tiles(BodyTail tail);
+/* Is a loop of an axis, the innermost or one in code, of the tile that is whole? */
+static inline bool body_in_tile(bool innermost, bool code)
+{
+	return innermost || code;
+}
+
+/* Are a loop's whole tiles, where their number is known, a loop, and what is left
+ * another?  Tiles lie `step` apart, the first ends `rest` before the axis does. */
+static inline bool body_tail_splits(BodyTail tail)
+{
+	return tail.style == TAIL_PEEL;
+}
+
+static inline int64_t body_tail_whole(int64_t rest, int64_t step)
+{
+	return rest < 0 ? 0 : rest / step + 1;
+}
 
 #endif

@@ -74,8 +74,6 @@ typedef struct {
 	Handle end; /* (inferred) above every start + value; NONE: not known */
 } StageAxis;
 
-typedef enum { TAIL_PEEL, TAIL_MASK, TAIL_GUARD, TAIL_PAD } TailStyle;
-
 typedef struct {
 	int access;       /* buffer that is prefetched */
 	int var;          /* loop whose iterations count: its own, or one around

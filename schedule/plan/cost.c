@@ -256,23 +256,13 @@ static double part_masked(const StageNow *w, int vector)
 	const PlanStage *s = w->stage;
 	int axis = s->loops[vector].axis;
 	int64_t lanes = w->extent[vector];
-	if (s->tail == TAIL_PAD || axis < 0 ||
+	BodyTiles tiles = body_tail_tiles(s->tail);
+	if (tiles == BODY_TILES_WHOLE || axis < 0 ||
 	    s->axes[axis].length % lanes == 0)
 		return 0;
-	return s->tail == TAIL_PEEL ? 1 / tiles_of(s->axes[axis].length, lanes)
-				    : 1;
-}
-
-/* Is the loop made of its whole tiles and the rest, each with code of its own?  Not
- * where one around it says how many there are. */
-static bool is_split(const StageNow *w, int loop)
-{
-	const PlanLoop *l = &w->stage->loops[loop];
-	int running = 0;
-	for (int d = 0; d <= loop; d++)
-		running +=
-		    w->stage->loops[d].axis == l->axis && w->extent[d] > 1;
-	return l->peeled && running < 2;
+	return tiles == BODY_TILES_TOLD
+	    ? 1 / tiles_of(s->axes[axis].length, lanes)
+	    : 1;
 }
 
 /* The part of the tiles along an axis of which a mask says where it ends, that is
@@ -284,9 +274,11 @@ static double part_open(const StageNow *w, int axis, int64_t tile)
 	const PlanAxis *a = &s->axes[axis];
 	int i = axis_mover(a, w->values);
 	bool cut = i >= 0 && w->values[a->end] > a->length;
-	if (s->tail == TAIL_PAD || (cut && is_split(w, a->mover[i])))
+	BodyTiles tiles = body_tail_tiles(s->tail);
+	if (tiles == BODY_TILES_WHOLE ||
+	    (cut && loop_is_split(s, w->values, a->mover[i])))
 		return 0;
-	if (s->tail == TAIL_MASK)
+	if (tiles == BODY_TILES_ALIKE)
 		return cut || a->length % tile;
 	return cut && a->length % w->values[a->step[i]]
 	    ? 1 / tiles_of(a->length, w->values[a->step[i]])
@@ -508,7 +500,7 @@ static double part_made(const PlanStage *s, const StageCost *c)
 static bool is_masked(const PlanStage *s, const int64_t *values,
     const StageCost *c)
 {
-	if (s->tail != TAIL_MASK || s->reduce)
+	if (body_tail_tiles(s->tail) != BODY_TILES_ALIKE || s->reduce)
 		return false;
 	for (int a = 0; a < s->naxes; a++) {
 		int64_t tile = 1, lanes = 1;
@@ -899,13 +891,51 @@ static void note_rows(const StageNow *w, const Body *b, const BodyAccess *x,
 	}
 }
 
+/* Do all starts of the axis lie whole tiles apart? */
+static bool starts_at_tiles(const StageNow *w, const PlanAxis *a, int64_t tile)
+{
+	for (int i = 0; i < a->nmovers; i++)
+		if (w->values[a->step[i]] % tile)
+			return false;
+	return true;
+}
+
+/* Of the vectors of a row in one body the part that has a mask: where tiles are not
+ * told apart that in which the axis ends, or any; and where one tile is all, that. */
+static double part_noted(const StageNow *w, int body, int vector)
+{
+	const PlanStage *s = w->stage;
+	int axis = s->loops[vector].axis;
+	int64_t lanes = w->extent[vector], vectors = 1;
+	if (axis < 0)
+		return 0;
+	for (int d = body; d < s->nloops; d++)
+		if (d != vector && s->loops[d].axis == axis)
+			vectors *= w->extent[d];
+	const PlanAxis *a = &s->axes[axis];
+	BodyTiles tiles = body_tail_tiles(s->tail);
+	bool moved = axis_mover(a, w->values) >= 0;
+	if (!moved && a->length <= lanes * vectors &&
+	    tiles != BODY_TILES_WHOLE && tiles != BODY_TILES_BY_LANE)
+		return a->length % lanes ? 1 / tiles_of(a->length, lanes) : 0;
+	if (tiles != BODY_TILES_ALIKE)
+		return 0;
+	if (moved && !starts_at_tiles(w, a, lanes * vectors))
+		return w->values[a->end] > a->length || a->length % lanes;
+	return a->length % lanes ? 1 / (double)vectors : 0;
+}
+
 static void note_store(const StageNow *w, const Body *b, const BodyAccess *x,
     const StageCost *c, BodyCounts *n)
 {
+	double before = n->stores + n->scattered;
 	if (x->wide && x->step != 1)
 		note_rows(w, b, x, c, n);
 	else
 		n->stores += x->copies * x->made * (x->wide ? b->words : 1);
+	if (x->wide)
+		n->masked += (n->stores + n->scattered - before) *
+		    part_noted(w, c->body, b->vector);
 }
 
 /* Lanes that lie anywhere are loaded one by one where nothing gathers. */
@@ -951,6 +981,8 @@ void stage_counts(
 	find_body(&now, &b, &c);
 	count_computed(&now, &b, &c);
 	bool steps = c.body > 0 && s->loops[c.body - 1].reduce;
+	if (now.merged)
+		n->products = c.steps;
 	for (int i = 0; i < s->naccesses; i++) {
 		BodyAccess x = find_access(&now, i, &b, &c);
 		if (x.of->scope == SCOPE_REG)
@@ -964,6 +996,7 @@ void stage_counts(
 	if (c.results <= 0)
 		return;
 	n->sums = steps ? c.accumulators * b.words : 0;
+	n->steps = steps ? c.steps : 0;
 	if (c.partials > 1)
 		n->exchanges = s->nwrites *
 		    note_across((int)(c.accumulators * c.lanes / c.partials) /

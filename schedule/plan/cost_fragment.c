@@ -50,6 +50,12 @@ static double turns_of(const Machine *m, int64_t stride, int width)
 	return (double)width / WORD * most;
 }
 
+static bool is_code(const StageNow *now, uint32_t code, int d)
+{
+	LoopKind kind = now->stage->loops[d].kind;
+	return code >> d & 1 || (now->extent[d] == 1 && !loop_is_bound(kind));
+}
+
 int matrix_width(const StageNow *now, const PlanAccess *a, uint32_t code,
     double *turns)
 {
@@ -60,18 +66,17 @@ int matrix_width(const StageNow *now, const PlanAccess *a, uint32_t code,
 	int64_t stride = a->bytes *
 	    fragment_row(
 		s->fragment, own_step(s, at), at->step[s->fragment_loop + 2]);
-	int width = fragment_lanes(s->fragment, column) * a->bytes;
 	uint32_t others = at->moves & ~fragment_loops(s);
 	if (a->scope != SCOPE_SHARED || a->write || !stride)
 		return 0;
-	while (others) {
-		int d = last_loop(&others);
-		int64_t n = now->extent[d];
-		if (at->step[d] * a->bytes % ROW)
+	while (others)
+		if (!body_is_row(s->fragment, at->step[last_loop(&others)]))
 			return 0;
-		for (; code >> d & 1 && width < ROW && n % 2 == 0; n /= 2)
-			width *= 2;
-	}
+	BodyMatrices m = body_matrices(s->fragment, column);
+	for (int d = s->fragment_loop - 1; d >= 0 && is_code(now, code, d); d--)
+		if (at->moves >> d & 1)
+			m.digits += body_matrices_along(&m, now->extent[d]);
+	int width = BODY_MATRIX_BYTES << m.digits;
 	*turns = turns_of(now->machine, stride, width);
 	return width;
 }

@@ -559,6 +559,15 @@ static double index_instructions(const GpuStage *p)
 	    (p->now.stage->branches > 0 ? BRANCH_INSTRUCTIONS : 0);
 }
 
+/* Steps of a thread that are one operation. */
+static double steps_at_once(
+    const Machine *m, const PlanStage *s, const int64_t *values)
+{
+	return is_group(s)	? group_work(s, values)
+	    : is_fragment(m, s) ? FRAGMENT_SUMS * s->fragment->terms
+				: 1;
+}
+
 static void add_part(Launch *l, const PlanStage *s, const Shape *shape)
 {
 	const Machine *m = l->machine;
@@ -576,9 +585,7 @@ static void add_part(Launch *l, const PlanStage *s, const Shape *shape)
 	    p.trips.trips[s->nloops] / (double)s->points));
 	double made = density.bodies * density.copies;
 	double operations = arithmetic_of(l, &p) * p.runs * made;
-	double each = is_group(s) ? group_work(s, l->values)
-	    : is_fragment(m, s)   ? FRAGMENT_SUMS * s->fragment->terms
-					: 1;
+	double each = steps_at_once(m, s, l->values);
 	double instructions = p.runs * LOOP_INSTRUCTIONS +
 	    BEGIN_INSTRUCTIONS * p.begins +
 	    p.runs * p.copies * index_instructions(&p);
@@ -749,23 +756,34 @@ void launch_counts(const Plan *plan, const Machine *machine,
 	part_fill(&l, s, &plan->shapes[stage], &p);
 	uint32_t steps = s->reduce ? loops_of_steps(&p) : 0;
 	bool inside = steps & ~p.shape->code;
+	double turns;
 	*n = (BodyCounts){0};
+	if (is_fragment(machine, s))
+		n->products = p.copies / steps_at_once(machine, s, values);
 	for (int i = 0; i < s->naccesses; i++) {
 		const PlanAccess *a = &s->accesses[i];
 		const AccessNow *now = access_now(&p.now, a);
 		double times = iterations_of(&p, now->moves & p.shape->code);
-		if (a->scope == SCOPE_REG)
+		bool read = is_fragment(machine, s) && !a->write;
+		if (a->scope == SCOPE_REG ||
+		    (read && is_group(s) && a->scope == SCOPE_SHARED))
 			continue;
 		if (a->write && !inside)
 			n->stores += times;
-		if (is_fragment(machine, s))
+		if (read)
 			times *= fragment_part(s, now);
+		int width =
+		    read ? matrix_width(&p.now, a, p.shape->code, &turns) : 0;
+		if (width)
+			n->matrices += times * a->bytes / width;
 		if (!a->write || (s->reduce && !steps))
 			n->loads += times;
 	}
 	if (!steps)
 		return;
 	n->sums = iterations_of(&p, p.shape->code & ~steps);
+	if (inside && !is_fragment(machine, s))
+		n->steps = p.copies * s->nwrites * stage_copies(s, values);
 	if (s->steps & p.shape->threads)
 		n->exchanges = exchanges_of(&l, &p);
 }

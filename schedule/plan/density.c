@@ -143,14 +143,26 @@ static bool is_always(const Terms *t, int64_t constant)
 	return constant >= 0;
 }
 
-/* One whole tile and the rest of the axis: each has its own code
- * (codegen/lower/lower_tail.c). */
+bool loop_is_split(const PlanStage *s, const int64_t *values, int loop)
+{
+	const PlanLoop *l = &s->loops[loop];
+	for (int d = 0; d < loop; d++)
+		if (s->loops[d].axis == l->axis &&
+		    values[s->loops[d].extent] > 1)
+			return false;
+	return l->peeled;
+}
+
+/* One whole tile and the rest of the axis, each with its own code: of as many no
+ * loop is left. */
 static bool is_apart(const PlanStage *s, const int64_t *values, int loop)
 {
 	const PlanLoop *l = &s->loops[loop];
 	const PlanAxis *a = &s->axes[l->axis];
+	int64_t below = values[l->below];
 	return values[l->extent] >= 2 && axis_mover(a, values) < 0 &&
-	    values[l->below] < a->length && a->length < 2 * values[l->below];
+	    body_tail_whole(a->length - below, below) == 1 &&
+	    a->length > below && loop_is_split(s, values, loop);
 }
 
 static Numbers numbers_of(const PlanStage *s, const int64_t *values)
@@ -170,33 +182,33 @@ static Numbers numbers_of(const PlanStage *s, const int64_t *values)
 	return w;
 }
 
-/* Is there so much inside of a repeated loop that it is worth a test? */
-static bool is_tested(const Numbers *w, int loop)
+static BodyLoop loop_body(const Numbers *w, int loop)
 {
-	const PlanStage *s = w->stage;
+	const PlanLoop *l = &w->stage->loops[loop];
+	return (BodyLoop){.extent = w->values[l->extent],
+	    .reduce = l->reduce,
+	    .code = w->repeated >> loop & 1,
+	    .vector = w->vectors >> loop & 1};
+}
+
+static BodySkip skip_of(const Numbers *w, int loop)
+{
+	BodyLoop of = loop_body(w, loop);
 	int64_t steps = 1;
-	for (int d = loop + 1; d < s->nloops; d++)
-		steps = body_steps(steps,
-		    (BodyLoop){.extent = w->values[s->loops[d].extent],
-			.code = w->repeated >> d & 1,
-			.vector = w->vectors >> d & 1});
-	return steps >= BODY_STEPS_TESTED;
+	for (int d = loop + 1; d < w->stage->nloops && of.code; d++)
+		steps = body_steps(steps, loop_body(w, d));
+	return body_skip(of, steps);
 }
 
 /* Is an iteration of a loop told from the others?  Where loops decide that run
  * (`running`), those that are repeated in code are where the body is `told` by
- * its own conditions, or are tested if they are the reduction's and much is
- * inside of them. */
+ * its own conditions, or are tested. */
 static bool looked_at(const Numbers *w, int loop, bool running, bool told)
 {
-	bool repeated = w->repeated >> loop & 1;
-	if (w->vectors >> loop & 1)
-		return false;
-	if (running && told)
-		return true;
-	if (!running || !repeated)
-		return running != repeated;
-	return w->stage->loops[loop].reduce && is_tested(w, loop);
+	BodySkip skip = skip_of(w, loop);
+	if (skip == BODY_SKIP_NONE || (running && told))
+		return skip != BODY_SKIP_NONE;
+	return running ? skip != BODY_SKIP_COPY : skip != BODY_SKIP_LIMITS;
 }
 
 /* The other loops are where the form is greatest. */
@@ -276,8 +288,8 @@ static bool can_narrow(const Numbers *w)
 {
 	for (uint32_t loops = w->runs; loops; loops &= loops - 1) {
 		int d = __builtin_ctz(loops);
-		bool repeated = w->repeated >> d & 1;
-		if (w->stage->loops[d].reduce && (!repeated || is_tested(w, d)))
+		BodySkip skip = skip_of(w, d);
+		if (w->stage->loops[d].reduce && skip != BODY_SKIP_COPY)
 			return true;
 	}
 	return false;

@@ -708,20 +708,30 @@ static void add_loop(Recorder *r, int var, int from)
 		push_loop(r, var, from);
 }
 
-/* What lowering does at the end of an axis (codegen/lower/lower_tail.c): only the
- * innermost tile is ever partial; what goes to registers, or has a fill, is
- * computed whole, and so is that tile where it is padded. */
+static BodyTail tail_of(const Recorder *r, const Stage *s)
+{
+	return (BodyTail){.style = s->tail,
+	    .fill = s->fill,
+	    .reg = r->nest->buffers.at[s->buffer].scope == SCOPE_REG};
+}
+
+/* At the end of an axis only the innermost tile is ever partial. */
 static LoopRuns loop_runs(
     const Recorder *r, const Stage *owner, const StageAxis *a, int var,
     bool innermost)
 {
-	bool reg = r->nest->buffers.at[owner->buffer].scope == SCOPE_REG;
-	bool vector = r->nest->vars.at[var].kind == LOOP_VECTOR;
-	if (owner->fill || (reg && !a->reduce))
+	BodyTail tail = tail_of(r, owner);
+	BodyTiles tiles = body_tail_tiles(tail);
+	if (!body_tail_tests(tail, a->reduce))
 		return RUNS_WHOLE;
-	if (owner->tail == TAIL_PAD)
-		return innermost ? RUNS_WHOLE : RUNS_WHOLE_IN_BODY;
-	return vector && owner->tail != TAIL_GUARD ? RUNS_WHOLE : RUNS_CLIPPED;
+	if (tiles == BODY_TILES_WHOLE)
+		return body_in_tile(innermost, false) ? RUNS_WHOLE
+		    : body_in_tile(innermost, true)   ? RUNS_WHOLE_IN_BODY
+						      : RUNS_CLIPPED;
+	return r->nest->vars.at[var].kind == LOOP_VECTOR &&
+		tiles != BODY_TILES_BY_LANE
+	    ? RUNS_WHOLE
+	    : RUNS_CLIPPED;
 }
 
 static void number_loop(Recorder *r, const Stage *owner, const StageAxis *axis,
@@ -731,7 +741,7 @@ static void number_loop(Recorder *r, const Stage *owner, const StageAxis *axis,
 	l->axis = r->stage->naxes;
 	l->below = below;
 	l->runs = loop_runs(r, owner, axis, l->var, innermost);
-	l->peeled = owner->tail == TAIL_PEEL;
+	l->peeled = body_tail_splits(tail_of(r, owner));
 }
 
 /* Every loop that splits one axis gets the axis's number on the path and how
@@ -1061,11 +1071,12 @@ static void record_stage(Recorder *r, int number)
 	*s = (PlanStage){.stage = number,
 	    .reduce = stage->reduce != REDUCE_NONE,
 	    .ahead = stage->ahead,
-	    .dot = stage->intrinsic >= 0 &&
-		    !intrinsic_at(stage->intrinsic)->rows
-		? intrinsic_at(stage->intrinsic) : NULL,
+	    .dot =
+		stage->intrinsic >= 0 && !intrinsic_at(stage->intrinsic)->rows
+		? intrinsic_at(stage->intrinsic)
+		: NULL,
 	    .numerics = r->nest->program->numerics,
-	    .tail = stage->tail,
+	    .tail = tail_of(r, stage),
 	    .points = 1,
 	    .program_bytes = r->nest->program->bytes};
 	r->ndigits = r->settled = 0;

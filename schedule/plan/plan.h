@@ -155,7 +155,7 @@ typedef struct {
 	 * column's, the steps); NULL: none */
 	const Intrinsic *fragment;
 	int fragment_loop;
-	TailStyle tail;
+	BodyTail tail;		/* sums, hosts: not known */
 	int naxes;		/* of the stages on the path */
 	int64_t points;         /* of the block: product of its extents */
 	int64_t program_bytes;  /* of all that the program reads and writes */
@@ -301,6 +301,10 @@ typedef struct {
 	double gathered, scattered; /* elements that lie apart */
 	double sums;		    /* registers of a reduction's temporaries */
 	double exchanges; /* shuffles of these, or exchanges of a warp */
+	double steps;	  /* that are added to these, vectors */
+	double masked;	  /* of stores and scattered, those under a mask */
+	double products;  /* operations that are several steps: dot, mma */
+	double matrices;  /* loads of a warp's operands by rows of 16 bytes */
 } BodyCounts;
 void stage_counts(const PlanStage *stage, const Machine *machine,
     const int64_t *values, BodyCounts *counts);
@@ -330,6 +334,9 @@ typedef struct {
 } StageDensity;
 StageDensity stage_density(
     const PlanStage *stage, const int64_t *values, double padding);
+/* Is a loop made of its whole tiles and the rest, each with code of its own?  Not where
+ * one around it says how many there are. */
+bool loop_is_split(const PlanStage *stage, const int64_t *values, int loop);
 /* Of the copies alone. */
 double stage_copies(const PlanStage *stage, const int64_t *values);
 /* Does the loop move it at all? */

@@ -305,7 +305,7 @@ static void check_flops(const Check *c)
 			    stage_copies(s, c->values), density.copies);
 		bound |= s->reduce &&
 		    (branches(s) || density.bound ||
-			(is_partial(stage) && s->tail != TAIL_PAD));
+			(is_partial(stage) && s->tail.style != TAIL_PAD));
 		expr_walk(stage->body, is_not_arithmetic, &functions);
 	}
 	if (!functions)
