@@ -10,7 +10,12 @@
  *     are; splats: elements that are loaded alone; gathered, scattered: lanes of
  *     what lies anywhere;
  *   - sums: of temporaries that one iteration has from the one before;
- *   - exchanges: shuffles of these behind the loop.
+ *   - steps: operations that add to these;
+ *   - exchanges: shuffles of these behind the loop;
+ *   - masked: of stores and scattered, those under a mask of lanes, which whole tiles
+ *     have where nothing tells them from the last;
+ *   - products: operations that are several steps (dot, mma, wgmma), matrices: loads
+ *     of a warp's operands by rows of 16 bytes.
  * Of a GPU's thread loads and stores are elements, and exchanges those of a warp.
  *
  * A quantity agrees where it is the same; the mean ratio of those that differ says
@@ -23,6 +28,8 @@
  *   - gathered: machines without gathers load lanes one by one, as splats;
  *   - stores, scattered: rows that are left over by groups of a power of two;
  *   - sums: where phases are apart some of a tile's are not in a loop;
+ *   - masked: where a stage is placed in loops that move it by no whole tiles, the end
+ *     may be in any vector, or proven to be in none;
  *   - loads of a GPU: windows of neighbours in code are loaded once for all. */
 #include <math.h>
 #include <setjmp.h>
@@ -45,10 +52,23 @@
 
 enum { QUICK = 8, LONG = 50 };
 
-typedef enum { LOADS, STORES, SPLATS, GATHERED, SCATTERED, SUMS, EXCHANGES,
-	QUANTITIES } Quantity;
+typedef enum {
+	LOADS,
+	STORES,
+	SPLATS,
+	GATHERED,
+	SCATTERED,
+	SUMS,
+	EXCHANGES,
+	STEPS,
+	MASKED,
+	PRODUCTS,
+	MATRICES,
+	QUANTITIES
+} Quantity;
 static const char *const quantities[] = {"loads", "stores", "splats",
-    "gathered", "scattered", "sums", "exchanges"};
+    "gathered", "scattered", "sums", "exchanges", "steps", "masked", "products",
+    "matrices"};
 
 typedef struct {
 	double of[QUANTITIES];
@@ -56,8 +76,8 @@ typedef struct {
 
 /* At least so many of a hundred are equal: of CPUs, of GPUs. */
 static const int least[2][QUANTITIES] = {
-    {87, 93, 65, 40, 75, 94, 85},
-    {86, 89, 100, 100, 100, 93, 95},
+    {87, 93, 65, 40, 75, 94, 85, 94, 60, 85, 95},
+    {86, 89, 100, 100, 100, 93, 95, 94, 100, 85, 88},
 };
 
 typedef struct {
@@ -100,6 +120,11 @@ static void count_memory(const Walk *w, const LowNode *n)
 		return;
 	}
 	lanes = lanes > w->terms ? lanes / w->terms : 1;
+	of[MATRICES] += n->op == LOW_LOAD_MATRIX;
+	if (n->op == LOW_STORE_MASKED)
+		of[MASKED] += instructions_of(w, lanes);
+	if (n->op == LOW_SCATTER && n->arg[2] >= 0)
+		of[MASKED] += lanes;
 	if (w->machine->gpu)
 		of[reads ? LOADS : STORES] += lanes;
 	else if (n->op == LOW_GATHER)
@@ -137,6 +162,16 @@ static bool is_own_thread(const Walk *w, const LowNode *x)
 	return false;
 }
 
+static void count_product(const Walk *w, const LowNode *x)
+{
+	double *of = w->counted->of;
+	if (x->op == LOW_MMA || x->op == LOW_WGMMA)
+		of[PRODUCTS]++;
+	else if (x->op == LOW_DOT && !w->machine->gpu)
+		of[PRODUCTS] +=
+		    instructions_of(w, w->f->temps.at[x->dst].lanes);
+}
+
 static void count_body(const Walk *w, const LowBody *body)
 {
 	for (int i = 0; i < body->n; i++) {
@@ -148,7 +183,10 @@ static void count_body(const Walk *w, const LowBody *body)
 				: &x->other);
 		if (is_own_thread(w, x))
 			count_body(w, &x->body);
-		if (x->kind == LOWNODE_OP && low_op_has_buffer(x->op))
+		if (x->kind != LOWNODE_OP)
+			continue;
+		count_product(w, x);
+		if (low_op_has_buffer(x->op) && x->op != LOW_WGMMA)
 			count_memory(w, x);
 	}
 }
@@ -266,20 +304,45 @@ static bool reduces_across(const Walk *w)
 	return false;
 }
 
+/* As count_body: what adds to them in one iteration. */
+static double count_steps(
+    const Walk *w, const LowBody *body, const bool *carried)
+{
+	double steps = 0;
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *x = body->at[i];
+		if (x->kind == LOWNODE_IF)
+			steps += count_steps(w,
+			    operations_of(&x->body) >= operations_of(&x->other)
+				? &x->body
+				: &x->other,
+			    carried);
+		if (is_own_thread(w, x))
+			steps += count_steps(w, &x->body, carried);
+		if (x->kind == LOWNODE_OP && x->dst >= 0 && carried[x->dst])
+			steps +=
+			    instructions_of(w, w->f->temps.at[x->dst].lanes);
+	}
+	return steps;
+}
+
 static void count_sums(const Walk *w, const LowNode *loop, DType type)
 {
 	int n = w->f->temps.n;
 	int *assigned = NEW_N(w->arena, int, n);
 	bool *set = NEW_N(w->arena, bool, n), *carried = NEW_N(w->arena, bool, n);
+	bool *steps = NEW_N(w->arena, bool, n);
 	low_count_assigned(&w->f->body, assigned);
 	find_carried(w->f, &loop->body, assigned, set, carried);
 	for (int i = 0; i < n; i++) {
 		int lanes = w->f->temps.at[i].lanes;
 		carried[i] &= w->f->temps.at[i].type == type;
+		steps[i] = carried[i];
 		if (carried[i])
 			w->counted->of[SUMS] += instructions_of(w, lanes);
 		carried[i] &= lanes > 1 || w->machine->gpu;
 	}
+	w->counted->of[STEPS] = count_steps(w, &loop->body, steps);
 	if (reduces_across(w))
 		w->counted->of[EXCHANGES] = count_exchanges(w, &w->f->body,
 		    w->machine->gpu ? LOW_WARP_XOR : LOW_SHUFFLE, carried);
@@ -367,7 +430,7 @@ static Counted planned(const Check *c, int stage)
 		stage_counts(
 		    &c->plan->stages[stage], c->machine, c->values, &n);
 	return (Counted){{n.loads, n.stores, n.splats, n.gathered, n.scattered,
-	    n.sums, n.exchanges}};
+	    n.sums, n.exchanges, n.steps, n.masked, n.products, n.matrices}};
 }
 
 /* With VERBOSE=loads: what differs; with LOW=1 too where. */
@@ -483,8 +546,8 @@ static void load_all(Arena *arena, Programs *all)
 }
 
 static const char *const targets[] = {"llvm -mcpu=haswell",
-    "llvm -mcpu=skylake-avx512", "llvm -mcpu=x86-64",
-    "llvm -mcpu=cortex-a76", "cuda -arch=sm_80", "opencl -device=nvidia"};
+    "llvm -mcpu=skylake-avx512", "llvm -mcpu=x86-64", "llvm -mcpu=cortex-a76",
+    "cuda -arch=sm_80", "cuda -arch=sm_90a", "opencl -device=nvidia"};
 enum { NTARGETS = sizeof targets / sizeof *targets, NCPUS = 4 };
 
 /* Returns how many bodies were compared. */
