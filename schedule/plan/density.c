@@ -146,11 +146,11 @@ static bool is_always(const Terms *t, int64_t constant)
 bool loop_is_split(const PlanStage *s, const int64_t *values, int loop)
 {
 	const PlanLoop *l = &s->loops[loop];
-	for (int d = 0; d < loop; d++)
-		if (s->loops[d].axis == l->axis &&
-		    values[s->loops[d].extent] > 1)
-			return false;
-	return l->peeled;
+	int running = 0;
+	for (int d = 0; d <= loop; d++)
+		running += s->loops[d].axis == l->axis &&
+		    values[s->loops[d].extent] > 1;
+	return l->peeled && running < 2;
 }
 
 /* One whole tile and the rest of the axis, each with its own code: of as many no
