@@ -682,7 +682,11 @@ Value body_identity(Lower *l, const Stage *s);
 
 /* lower_sums.c */
 /* Are we in a reduction of the stage whose results are kept in temporaries? */
-bool sums_are_of(const Lower *l, int stage);
+static inline bool sums_are_of(const Lower *l, int stage)
+{
+	return l->sums && l->sums->stage == stage;
+}
+
 /* Can the results be temporaries from here to the end of the reduction's loops, and
  * is there a loop for which that is worth while? */
 bool sums_here(const Lower *l, int stage, int pos);

@@ -9,11 +9,6 @@
 
 #include <assert.h>
 
-bool sums_are_of(const Lower *l, int stage)
-{
-	return l->sums && l->sums->stage == stage;
-}
-
 /* Of the loops from `pos` on; each thread has its own of what they share out. */
 BodySums sums_inside(const Lower *l, int stage, int pos)
 {
