@@ -24,7 +24,7 @@ enum { LOOP_INSTRUCTIONS = 3 };
 enum { WORD = 4, CONVERT_ONE = 3 };
 
 /* Operations to make the mask of a store from where its row stands. */
-enum { MASK = 4, TESTED = 3, MASKED = 2 };
+enum { MASK = 4, TESTED = 3 };
 
 static double at(const int64_t *values, Handle h)
 {
@@ -803,7 +803,7 @@ static double parts_stored(
 	    x->step != 1)
 		return 0;
 	return x->copies * part_masked(w, b->vector) *
-	    (x->of->bytes < WORD ? TESTED * c->lanes : MASKED);
+	    (x->of->bytes < WORD ? TESTED * c->lanes : w->costs->masked_store);
 }
 
 static void count_access(const StageNow *w, int i, Body *b, StageCost *c)
