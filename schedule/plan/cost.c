@@ -250,19 +250,41 @@ static double stored_together(
 	return (double)n / groups;
 }
 
-/* The part of the vectors that have a mask, which are scattered as they are. */
-static double part_masked(const StageNow *w, int vector)
+/* Do all starts of the axis lie whole tiles apart? */
+static bool starts_at_tiles(const StageNow *w, const PlanAxis *a, int64_t tile)
+{
+	for (int i = 0; i < a->nmovers; i++)
+		if (w->values[a->step[i]] % tile)
+			return false;
+	return true;
+}
+
+/* The part of the vectors that have a mask, which are scattered as they are: where
+ * tiles are not told apart, of each row in the body that in which the axis ends, or
+ * any; else the last of all.  `whole`: of whole tiles alone. */
+static double part_masked(const StageNow *w, int body, int vector, bool whole)
 {
 	const PlanStage *s = w->stage;
 	int axis = s->loops[vector].axis;
-	int64_t lanes = w->extent[vector];
+	int64_t lanes = w->extent[vector], vectors = 1;
 	BodyTiles tiles = body_tail_tiles(s->tail);
-	if (tiles == BODY_TILES_WHOLE || axis < 0 ||
-	    s->axes[axis].length % lanes == 0)
+	if (tiles == BODY_TILES_WHOLE || axis < 0)
 		return 0;
-	return tiles == BODY_TILES_TOLD
-	    ? 1 / tiles_of(s->axes[axis].length, lanes)
-	    : 1;
+	for (int d = body; d < s->nloops; d++)
+		if (d != vector && s->loops[d].axis == axis)
+			vectors *= w->extent[d];
+	const PlanAxis *a = &s->axes[axis];
+	bool moved = axis_mover(a, w->values) >= 0;
+	bool partial = a->length % lanes;
+	bool all = !moved && a->length <= lanes * vectors;
+	if (whole &&
+	    (tiles == BODY_TILES_BY_LANE || (tiles == BODY_TILES_TOLD && !all)))
+		return 0;
+	if (all || tiles != BODY_TILES_ALIKE)
+		return partial ? 1 / tiles_of(a->length, lanes) : 0;
+	if (moved && !starts_at_tiles(w, a, lanes * vectors))
+		return partial || w->values[a->end] > a->length;
+	return partial ? 1 / (double)vectors : 0;
 }
 
 /* The part of the tiles along an axis of which a mask says where it ends, that is
@@ -740,7 +762,8 @@ static void count_each(
 		x->each = c->lanes;
 		if (a->write) {
 			together = stored_together(w, a, c->body, b->vector);
-			whole_part = 1 - part_masked(w, b->vector);
+			whole_part =
+			    1 - part_masked(w, c->body, b->vector, false);
 		}
 		x->each *= 1 - whole_part + whole_part / together;
 		c->gathers +=
@@ -802,7 +825,7 @@ static double parts_stored(
 	if (!w->machine->vector_bytes || w->machine->vector_bytes >= 64 ||
 	    x->step != 1)
 		return 0;
-	return x->copies * part_masked(w, b->vector) *
+	return x->copies * part_masked(w, c->body, b->vector, false) *
 	    (x->of->bytes < WORD ? TESTED * c->lanes : w->costs->masked_store);
 }
 
@@ -868,13 +891,11 @@ static void count_instructions(const StageNow *w, StageCost *c)
 /* --- without prices ---------------------------------------------------------- */
 
 /* Of neighbours that lie apart, rows of each lane for all that go together, or whole
- * vectors. */
+ * vectors; so often. */
 static void note_rows(const StageNow *w, const Body *b, const BodyAccess *x,
-    const StageCost *c, BodyCounts *n)
+    const StageCost *c, double runs, bool masked, BodyCounts *n)
 {
 	int there = neighbours(w, x->of, c->body, b->vector);
-	double runs = x->copies * x->made / there;
-	bool masked = part_masked(w, b->vector) == 1;
 	for (int left = there; left > 0;) {
 		BodyRows rows = body_rows(left, (int)c->lanes, x->step, masked);
 		double bytes = rows.n * x->of->bytes;
@@ -883,59 +904,27 @@ static void note_rows(const StageNow *w, const Body *b, const BodyAccess *x,
 		    : 1;
 		left -= rows.n;
 		if (rows.zipped)
-			n->stores += runs * rows.n * b->words;
+			n->stores += runs / there * rows.n * b->words;
 		else if (rows.n > 1)
-			n->stores += runs * c->lanes * words;
+			n->stores += runs / there * c->lanes * words;
 		else
-			n->scattered += runs * c->lanes;
+			n->scattered += runs / there * c->lanes;
 	}
-}
-
-/* Do all starts of the axis lie whole tiles apart? */
-static bool starts_at_tiles(const StageNow *w, const PlanAxis *a, int64_t tile)
-{
-	for (int i = 0; i < a->nmovers; i++)
-		if (w->values[a->step[i]] % tile)
-			return false;
-	return true;
-}
-
-/* Of the vectors of a row in one body the part that has a mask: where tiles are not
- * told apart that in which the axis ends, or any; and where one tile is all, that. */
-static double part_noted(const StageNow *w, int body, int vector)
-{
-	const PlanStage *s = w->stage;
-	int axis = s->loops[vector].axis;
-	int64_t lanes = w->extent[vector], vectors = 1;
-	if (axis < 0)
-		return 0;
-	for (int d = body; d < s->nloops; d++)
-		if (d != vector && s->loops[d].axis == axis)
-			vectors *= w->extent[d];
-	const PlanAxis *a = &s->axes[axis];
-	BodyTiles tiles = body_tail_tiles(s->tail);
-	bool moved = axis_mover(a, w->values) >= 0;
-	if (!moved && a->length <= lanes * vectors &&
-	    tiles != BODY_TILES_WHOLE && tiles != BODY_TILES_BY_LANE)
-		return a->length % lanes ? 1 / tiles_of(a->length, lanes) : 0;
-	if (tiles != BODY_TILES_ALIKE)
-		return 0;
-	if (moved && !starts_at_tiles(w, a, lanes * vectors))
-		return w->values[a->end] > a->length || a->length % lanes;
-	return a->length % lanes ? 1 / (double)vectors : 0;
 }
 
 static void note_store(const StageNow *w, const Body *b, const BodyAccess *x,
     const StageCost *c, BodyCounts *n)
 {
-	double before = n->stores + n->scattered;
-	if (x->wide && x->step != 1)
-		note_rows(w, b, x, c, n);
-	else
-		n->stores += x->copies * x->made * (x->wide ? b->words : 1);
-	if (x->wide)
-		n->masked += (n->stores + n->scattered - before) *
-		    part_noted(w, c->body, b->vector);
+	double all = x->copies * x->made, before = n->stores + n->scattered;
+	double part = x->wide ? part_masked(w, c->body, b->vector, true) : 0;
+	if (!x->wide || x->step == 1) {
+		n->stores += all * (x->wide ? b->words : 1);
+		n->masked += (n->stores + n->scattered - before) * part;
+		return;
+	}
+	note_rows(w, b, x, c, all * part, true, n);
+	n->masked += n->stores + n->scattered - before;
+	note_rows(w, b, x, c, all * (1 - part), false, n);
 }
 
 /* Lanes that lie anywhere are loaded one by one where nothing gathers. */
