@@ -572,8 +572,9 @@ bool tail_split(Lower *l, int stage, int var, int64_t *whole);
 Value tail_mask(Lower *l, int stage, Phase phase);
 /* Every loop of the axis that is not bound is unrolled or a vector. */
 bool tail_decided(const Lower *l, int stage, int axis);
-/* Rows outside of the block are computed too, reading clamped. */
+/* What ir/body asks of the ends of its axes. */
 BodyTail tail_of(const Lower *l, int stage);
+/* By axis: rows outside of the block are computed too, reading clamped. */
 const bool *tail_clamped_axes(Lower *l, int stage);
 
 /* lower_conditions.c */

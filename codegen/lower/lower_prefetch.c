@@ -372,15 +372,9 @@ static int64_t uses_of(Lower *l, int stage, int pos, const Ahead *p)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	int64_t uses = expr_has_function(s->body) ? OPERATIONS_LEAST : 1;
-	for (int i = 0; i < s->nloops; i++) {
-		Ahead loop = *p;
-		Index next;
-		int64_t elements;
-		loop.var = s->loops[i];
-		if (i > pos && elements_ahead(l, stage, &loop, NULL, 0, &next,
-				   &elements) && !elements)
-			uses *= loop_extent(l, loop.var);
-	}
+	for (int i = pos + 1; i < s->nloops; i++)
+		if (!step_of(l, stage, *p, s->loops[i]))
+			uses *= loop_extent(l, s->loops[i]);
 	return uses;
 }
 
@@ -478,30 +472,26 @@ static bool stays_near(Lower *l, int stage, const Ahead *p, int var)
 	    step * loop_extent(l, var) * bytes < l->machine->line_bytes;
 }
 
-/* Is the loop at `pos` the innermost that runs of those from the one that is
- * looked ahead of, or that one where none runs inside? */
+/* Does a loop run, each iteration of which reads other lines? */
+static bool brings_lines(Lower *l, int stage, const Ahead *p, int var)
+{
+	return is_running(l, var) && !stays_near(l, stage, p, var);
+}
+
+/* Is the loop at `pos` the innermost that does of those from the one that is looked
+ * ahead of, or that one where none does inside? */
 static bool is_innermost(Lower *l, int stage, int pos, const Ahead *p)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	for (int i = pos + 1; i < s->nloops; i++)
 		if (s->loops[i] == p->var ||
-		    (is_running(l, s->loops[i]) &&
-			!stays_near(l, stage, p, s->loops[i])))
+		    brings_lines(l, stage, p, s->loops[i]))
 			return false;
 	return s->loops[pos] == p->var ||
-	    (is_running(l, s->loops[pos]) &&
-		!stays_near(l, stage, p, s->loops[pos]));
+	    brings_lines(l, stage, p, s->loops[pos]);
 }
 
 /* --- windows --------------------------------------------------------------------- */
-
-static bool is_told(const Stage *s, int buffer)
-{
-	for (int i = 0; i < s->prefetches.n; i++)
-		if (s->prefetches.at[i].access == buffer)
-			return true;
-	return false;
-}
 
 /* Neighbours in the lanes of one loop, which others inside of this one move by less
  * than those are, and rows that the next iteration reads far from these. */
@@ -532,7 +522,7 @@ static void windows_ahead(Lower *l, int stage, int pos)
 		return;
 	for (int b = 0; b < l->nest->buffers.n; b++) {
 		Ahead p = {b, var, 1};
-		if (read_of(l, stage, &p) && !is_told(s, b) &&
+		if (read_of(l, stage, &p) && !stage_prefetches(s, b) &&
 		    reads_windows(l, stage, pos, &p) &&
 		    is_innermost(l, stage, pos, &p))
 			lines_ahead(l, stage, pos, &p);

@@ -80,14 +80,15 @@ static inline BodySkip body_skip(BodyLoop loop, int64_t steps)
 enum { BODY_LOADS_MOST = 8 };
 int body_loads_most(const Machine *machine, int bytes, int lanes);
 
-/* Of `there` vectors of neighbours, whose lanes are stored `step` elements apart:
- * the first so many are stored together, 1 as it is.  A row of each lane, or where
- * rows lie side by side (zipped) whole vectors. */
-enum { BODY_ROWS_MOST = 16 };
 /* Lines that an iteration asks for ahead at once; of more none are.  Rows of a
  * reduction's windows are asked for where the next step's lie so many bytes off: half
  * a page, to whose end the hardware sees them coming. */
 enum { BODY_ASKED_MOST = 16, BODY_FAR_STEP = 2048 };
+
+/* Of `there` vectors of neighbours, whose lanes are stored `step` elements apart:
+ * the first so many are stored together, 1 as it is.  A row of each lane, or where
+ * rows lie side by side (zipped) whole vectors. */
+enum { BODY_ROWS_MOST = 16 };
 typedef struct {
 	int n;
 	bool zipped;

@@ -180,6 +180,14 @@ bool nest_reads(const Nest *nest, int stage, int buffer)
 	return nest_first_read(nest, stage, buffer);
 }
 
+bool stage_prefetches(const Stage *s, int buffer)
+{
+	for (int i = 0; i < s->prefetches.n; i++)
+		if (s->prefetches.at[i].access == buffer)
+			return true;
+	return false;
+}
+
 static bool mark_read(Expr *e, void *context)
 {
 	if (e->op == OP_READ)

@@ -228,6 +228,8 @@ void nest_rename_var(Nest *nest, int var, const char *name);
 /* Gives a stage a body. */
 void nest_set_body(Nest *nest, int stage, Expr *body);
 bool nest_reads(const Nest *nest, int stage, int buffer);
+/* Does a step ask for what it reads of the buffer? */
+bool stage_prefetches(const Stage *stage, int buffer);
 /* The first of its reads of a buffer, those that follow it in `reads`; NULL. */
 const StageRead *nest_first_read(const Nest *nest, int stage, int buffer);
 /* A variable of its `stage`; its number. */

@@ -309,7 +309,7 @@ static double fits_traffic(const StageNow *w, const StageCost *c,
 			continue;
 		if (j && moved)
 			bytes = min2(bytes, r->bytes[j - 1] * once);
-		if (!stays)
+		if (split)
 			*split += split_waits(w, c, r->access, bytes);
 		sum += stays ? bytes * r->begins : bytes;
 		if (r->lone && stays)

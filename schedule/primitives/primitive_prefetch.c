@@ -54,10 +54,9 @@ Refusal prefetch_legal(const Call *call)
 		return "the buffer is read at an index that depends on data";
 	if (!edit_is_below(nest, p.stage, p.loop))
 		return "the loop is not one of the block's, nor around it";
-	for (int i = 0; i < s->prefetches.n; i++)
-		if (s->prefetches.at[i].access == p.buffer)
-			return "the buffer is prefetched already";
-	return NULL;
+	return stage_prefetches(s, p.buffer)
+	    ? "the buffer is prefetched already"
+	    : NULL;
 }
 
 void prefetch_apply(const Call *call)

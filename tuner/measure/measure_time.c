@@ -7,8 +7,8 @@
  * samples, or the budget of time is spent: 40 ms for a candidate that may be the
  * best, 12 ms where it is a few percent slower, 4 ms where it is more than a tenth
  * slower.  Finalists take turns, for MEASURE_FINAL_S seconds each, six rounds at
- * least, or two where time is short.  The median counts; the spread
- * is the median absolute deviation, scaled to a standard deviation.
+ * least, or two where time is short.  The median counts; the spread is the median
+ * absolute deviation, scaled to a standard deviation.
  * After each sample a probe tells how quiet the machine is. */
 #include <math.h>
 #include <stdlib.h>
